@@ -329,6 +329,10 @@ host "ticker" {
 #     storage     = "/var/lib/code"    # for what they keep and log
 #     accounts    = { "github" = ["acme.pulls"] } # who may use whose accounts
 #     startup     = "10s"              # the longest that onStartupFinished waits
+#     serve "mcp" {                    # what clients of hostsup attach code get as tools
+#       commands = ["git.*"]           # that they can execute; none without it
+#       tools    = ["*"]               # language model tools; all without it
+#     }
 #     blame {                          # whose fault is a crash?
 #       window    = "5m"               # crashes that are seen together
 #       max_lives = 8                  # of hosts, for one search
@@ -342,7 +346,8 @@ host "ticker" {
 # serve "mcp" "team" {. Callers send Authorization: Bearer TOKEN.
 # serve "mcp" {                        # example
 #   listen  = "127.0.0.1:7780"
-#   hosts   = ["files"]                # at /files/mcp; one alone also at /mcp
+#   hosts   = ["files"]                # at /files/mcp; one alone also at /mcp. MCP servers, and hosts
+#                                      # whose extensions have serve "mcp"
 #   names   = ["tools.example"]        # besides localhost and the address
 #   origins = ["https://app.example"]  # sites whose pages may use them
 #   allow_unencrypted = false          # true: beyond this machine without tls

@@ -48,15 +48,21 @@ func words(dst *[]string, expect string) setting {
 	}
 }
 
-// units reads the declare blocks of a host's extensions.
-func (r *reader) units(body hcl.Body, d *hostDecl) {
+// labeledOf returns the blocks of a kind in the extensions block of a host.
+func labeledOf(body hcl.Body, header hcl.BlockHeaderSchema) hcl.Blocks {
 	outer, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "extensions"}}})
 	if len(outer.Blocks) == 0 {
-		return
+		return nil
 	}
-	c, _, _ := outer.Blocks[0].Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{declareHeader}})
+	inner, _, _ := outer.Blocks[0].Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{header}})
+	return inner.Blocks
+}
+
+// units reads the declare blocks of a host's extensions.
+func (r *reader) units(body hcl.Body, d *hostDecl) {
+	blocks := labeledOf(body, declareHeader)
 	first := map[extensions.ID]hcl.Range{}
-	for _, b := range c.Blocks {
+	for _, b := range blocks {
 		g := given{reader: r, name: "declare", rng: b.LabelRanges[0]}
 		id, ok := g.extensionID(b.LabelRanges[0], b.Labels[0])
 		a := codec.Announced{ID: b.Labels[0]}
@@ -71,8 +77,8 @@ func (r *reader) units(body hcl.Body, d *hostDecl) {
 		first[extensions.ID(id)] = b.LabelRanges[0]
 		d.extensions.spec.Declared = append(d.extensions.spec.Declared, a)
 	}
-	if d.protocol == plan.VSCode && len(c.Blocks) > 0 {
-		r.fail(c.Blocks[0].DefRange, `block "declare" has no meaning here`, "The extensions of hosts with protocol = %q are found in folders: builtin, user and development. Remove it.", d.protocol)
+	if d.protocol == plan.VSCode && len(blocks) > 0 {
+		r.fail(blocks[0].DefRange, `block "declare" has no meaning here`, "The extensions of hosts with protocol = %q are found in folders: builtin, user and development. Remove it.", d.protocol)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/hosted"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/inspect"
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/intercept/secret/stores"
@@ -71,5 +72,6 @@ func Reference() []Setting {
 	add("", execServerSection(newExecServerDecl()))
 	add("", serveSection(newServeDecl()))
 	add("serve.auth.", serveTokenSection(&ConsoleToken{}))
+	add("host.extensions.", doorSection(&plan.MCP{}))
 	return out
 }

@@ -38,7 +38,7 @@ func extensionsSection(d *extensionsDecl) section {
 	s := &d.spec
 	return section{
 		name: "extensions", doc: "The extensions of a host: which it has, and when one is isolated.", speaks: true,
-		labeled: []hcl.BlockHeaderSchema{declareHeader},
+		labeled: []hcl.BlockHeaderSchema{declareHeader, doorHeader},
 		settings: []setting{
 			named("builtin", "folders of extensions, or of one, that ship with the editor", extensionFolders(&s.Folders, extensions.Builtin)),
 			named("user", "folders of installed ones; of two with the same id the newer one counts", extensionFolders(&s.Folders, extensions.User)),
@@ -71,6 +71,7 @@ func extensionsSection(d *extensionsDecl) section {
 // extensions completes the spec of a host with its extensions block.
 func (r *reader) extensions(body hcl.Body, d *hostDecl) {
 	r.units(body, d)
+	r.door(body, d)
 	at, set := d.at["extensions"]
 	switch {
 	case !set || d.spec.Protocol == nil: // already reported

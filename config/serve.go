@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/hostsup/hostsup/attach/mcphttp"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/internal/nearest"
 )
 
@@ -147,6 +148,9 @@ func (r *reader) serve(t *tree, others []Serve, b *hcl.Block) Serve {
 			g.fail(g.rng, fmt.Sprintf("no host %q is configured", name), "hosts names hosts of this file.%s", hint)
 		case h.template != nil:
 			g.bad("%q is a template, and its callers have to name a key, which they cannot do over HTTP.", name)
+		case h.extensions.spec.MCP != nil: // its door speaks MCP
+		case h.protocol == plan.VSCode && h.spec.Extensions != nil:
+			g.bad("The extensions of host %q are not served: write serve %q { } in its extensions block.", name, serveKind)
 		case h.protocol != servedProtocol:
 			g.bad("Host %q does not speak MCP: its protocol is %q, and not %q.", name, h.protocol, servedProtocol)
 		}

@@ -51,7 +51,8 @@ func stopReading(w http.ResponseWriter) {
 // attached.
 func (s *Server) attach(w http.ResponseWriter, r *http.Request, in attachInput) error {
 	h := in.Host
-	if h.Encoding() == nil || !h.CanAttach() {
+	protocol := h.AttachProtocol()
+	if h.Encoding() == nil || protocol == "" {
 		st := h.Status()
 		return &Error{Class: Invalid, Host: st.Name, Message: fmt.Sprintf("no program can attach to host %q: hosts of protocol %q cannot be attached to, those of %s can",
 			st.Name, st.Protocol, strings.Join(attach.Protocols(), ", "))}
@@ -81,7 +82,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, in attachInput) 
 	if dir, err := url.PathUnescape(in.Dir); err == nil && dir != "" {
 		ctx = attach.WithDir(ctx, dir)
 	}
-	w.Header().Set(protocolHeader, h.Status().Protocol)
+	w.Header().Set(protocolHeader, protocol)
 	w.Header().Set(limitHeader, strconv.Itoa(h.MaxMessage()))
 	if h.Silent() {
 		w.Header().Set(silentHeader, "true")

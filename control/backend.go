@@ -72,7 +72,8 @@ type Host interface {
 	Inspect(ctx context.Context) (*supervisor.Inspection, error)
 	Profile(ctx context.Context, d time.Duration, w io.Writer) error
 	HeapSnapshot(ctx context.Context, w io.Writer) error
-	CanAttach() bool
+	// AttachProtocol is the protocol of programs that attach, "" if none can.
+	AttachProtocol() string
 	// MaxMessage is how many bytes a message of the host and of its programs may have.
 	MaxMessage() int
 	// Silent reports whether programs are told nothing of crashes, see attach.Rule.
@@ -231,9 +232,19 @@ type member struct {
 	sup *supervisor.Supervisor
 }
 
-func (m member) Refused() error { return attach.Refused(m.Status()) }
+func (m member) Refused() error {
+	if attach.DoorOf(m.Host) != nil {
+		return nil // the door tells programs what the host can do at the time
+	}
+	return attach.Refused(m.Status())
+}
 
-func (m member) CanAttach() bool { return attach.Can(m.Spec().Protocol) }
+func (m member) AttachProtocol() string {
+	if p := attach.ProtocolOf(m.Host); p != nil {
+		return p.Name()
+	}
+	return ""
+}
 
 func (m member) Silent() bool { return attach.RuleOf(m.Spec()).Silent }
 

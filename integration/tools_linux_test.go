@@ -44,7 +44,7 @@ func TestLanguageModelTools(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 		invoke := func(input string) string {
-			out, err := all.Invoke(ctx(t), "acme_add", json.RawMessage(input))
+			out, err := all.Invoke(ctx(t), "acme_add", json.RawMessage(input), nil)
 			return fmt.Sprint(string(out), err)
 		}
 		if got := invoke(`{"numbers":[20,22]}`); !strings.Contains(got, `"42 0"`) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/attach/mcphttp"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
@@ -85,10 +86,11 @@ func (s serves) start(srv *control.Server, sup *supervisor.Supervisor, log hclog
 					return mcphttp.Host{}, err
 				}
 				spec := h.Spec()
-				if spec.Protocol == nil || spec.Protocol.Name() != "jsonrpc-lines" {
+				protocol := attach.ProtocolOf(h)
+				if protocol == nil || protocol.Name() != "jsonrpc-lines" {
 					return mcphttp.Host{}, fmt.Errorf("host %q does not speak MCP any more", name)
 				}
-				return mcphttp.Host{Protocol: spec.Protocol, Limits: spec.Limits}, nil
+				return mcphttp.Host{Protocol: protocol, Limits: spec.Limits}, nil
 			},
 			Caller:  func(r *http.Request) string { return control.TokenName(r.Context()) },
 			MaxBody: m.conf.MaxBody, MaxSessions: m.conf.MaxSessions, Idle: m.conf.Idle,

@@ -3,6 +3,7 @@
 package controltest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -337,8 +338,13 @@ func (h *Host) Profile(ctx context.Context, d time.Duration, w io.Writer) error 
 // HeapSnapshot calls OnFile.
 func (h *Host) HeapSnapshot(ctx context.Context, w io.Writer) error { return h.Profile(ctx, 0, w) }
 
-// CanAttach reports whether there is an OnAttach.
-func (h *Host) CanAttach() bool { return h.OnAttach != nil }
+// AttachProtocol is that of the host, or of MCP servers, if there is an OnAttach.
+func (h *Host) AttachProtocol() string {
+	if h.OnAttach == nil {
+		return ""
+	}
+	return cmp.Or(h.Status().Protocol, "jsonrpc-lines")
+}
 
 // MaxMessage is the default of all hosts.
 func (h *Host) MaxMessage() int { return codec.Limits{}.WithDefaults().Frame }

@@ -57,7 +57,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		output.New(),
 		s.accountsOf(h, p),
 		s.channelsOf(h, p),
-		tools.New(tools.Options{Activate: activate}),
+		tools.New(tools.Options{Activate: activate, Changed: func() { s.offersChanged(h.Name()) }}),
 	)
 }
 

@@ -50,6 +50,8 @@ type services struct {
 	mu      sync.Mutex
 	list    map[string]*service.Service // by host name
 	editors map[string]*editor          // by household
+
+	servers sync.Map // of *served, by host name: read where the lock is held
 }
 
 // Activate implements [supervisor.Extensions].
@@ -179,7 +181,9 @@ func (s *services) added(h *supervisor.Host) error {
 	svc := service.New(h.Ref(), *h.Spec().Extensions, service.Tree{
 		Host: s.host, Add: s.beside(h), Remove: sup.Remove, Journal: s.tree.Journal, Log: s.tree.Log,
 		Redact: s.tree.Redact, Profile: sup.ProfileLife, Profiles: s.profiles(),
+		Changed: func() { s.offersChanged(h.Name()) },
 	})
+	s.openMCP(h, svc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.list == nil {
@@ -227,6 +231,7 @@ func (s *services) removed(ctx context.Context, h *supervisor.Host) error {
 	svc := s.list[h.Name()]
 	delete(s.list, h.Name())
 	s.mu.Unlock()
+	s.closeMCP(h.Name(), fmt.Errorf("%w: %q was removed, or is not the one any more that was attached to", supervisor.ErrNoHost, h.Name()))
 	if svc == nil {
 		return nil
 	}
@@ -254,6 +259,10 @@ func (s *services) close() error {
 	list, editors := s.list, s.editors
 	s.list, s.editors = nil, nil
 	s.mu.Unlock()
+	s.servers.Range(func(host, _ any) bool {
+		s.closeMCP(host.(string), supervisor.ErrClosed)
+		return true
+	})
 	for _, svc := range list {
 		svc.Close()
 	}

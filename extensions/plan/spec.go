@@ -33,9 +33,20 @@ type Spec struct {
 	Declared   []codec.Announced
 	Deactivate time.Duration // how long an extension may take to end before its host is restarted; default 5 s
 
+	// MCP serves the extensions as tools to MCP clients that attach to the host, which must be of
+	// protocol vscode; nil: no client can.
+	MCP *MCP
+
 	// NoProfiles disables CPU profiles of hanging hosts. A profile shows which
 	// extension uses the processor; the inspector of the host's node is open meanwhile.
 	NoProfiles bool
+}
+
+// MCP selects what extensions offer to MCP clients. In a pattern, * stands for any text, also with
+// dots.
+type MCP struct {
+	Commands []string // patterns of the ids of commands; none: no commands
+	Tools    []string // patterns of the names of language model tools; nil: all
 }
 
 // The names of the protocols whose hosts can have extensions.
@@ -74,6 +85,14 @@ func (s *Spec) Validate(protocol string) error {
 	id := func(what, text string) {
 		if !extensions.MakeID(text).Valid() {
 			bad("%s: %q is not an extension id; expected publisher.name", what, text)
+		}
+	}
+	if s.MCP != nil {
+		if protocol != VSCode {
+			bad("mcp: only the extensions of hosts of protocol %s are served", VSCode)
+		}
+		if slices.Contains(s.MCP.Commands, "") || slices.Contains(s.MCP.Tools, "") {
+			bad("mcp: a pattern is empty")
 		}
 	}
 	seen := map[extensions.ID]bool{}

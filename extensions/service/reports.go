@@ -183,6 +183,7 @@ func (p *editor) noteRequest(life uint64, method string, params codec.Raw) bool 
 func (p *editor) registered(life uint64, command string) {
 	if _, again := p.s.registered[command]; again || len(p.s.registered) < maxCommands {
 		p.s.registered[command] = registration{p.name, life}
+		p.s.offersChanged()
 	}
 	if _, ok := p.ownerOf(command); ok || len(p.s.command) >= maxCommands {
 		return

@@ -140,6 +140,7 @@ func (s *Service) applyScan(now found) []extensions.Difference {
 			s.carryOut(number, out)
 		}
 	}
+	s.offersChanged()
 	s.relocate()
 	return list
 }

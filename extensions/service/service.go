@@ -33,6 +33,10 @@ type Tree struct {
 	// Profile takes a CPU profile of a life of a host, in V8's format; nil disables
 	// profiles.
 	Profile func(ctx context.Context, host string, life uint64, d time.Duration) ([]byte, error)
+	// Changed is called after changes of what [Service.Offers] returns, also when it may be
+	// unchanged. It must not block. May be nil.
+	Changed func()
+
 	// Profiles is the folder for profiles of crash reports; "" disables them.
 	Profiles string
 }

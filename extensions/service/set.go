@@ -85,6 +85,7 @@ func (s *Service) change(c extensions.Change) error {
 	r, problems := s.registry.Apply(c, nil)
 	s.registry = r
 	s.problems(problems)
+	s.offersChanged()
 	s.relocate()
 	for _, e := range c.Add {
 		if !r.Has(e.ID) {

@@ -6,7 +6,6 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -47,6 +46,9 @@ type Source struct {
 type Options struct {
 	// Activate activates the extensions that want an event, and waits for them.
 	Activate func(ctx context.Context, event string) error
+	// Changed is called when the tools have changed. It must not block or use the service. May be
+	// nil.
+	Changed func()
 }
 
 // Service answers MainThreadLanguageModelTools. It must be made with [New].
@@ -59,6 +61,7 @@ type Service struct {
 	defined   map[string]Tool // by code
 	registers map[string]at
 	calls     map[string]*workbench.Host // that invoke a tool, by the id of the call
+	progress  map[string]*follower       // of invocations of the program
 	last      int
 }
 
@@ -72,7 +75,7 @@ type at struct {
 func New(opt Options) *Service {
 	return &Service{
 		opt: opt, hosts: workbench.Hosts{}, declared: map[string]Tool{}, defined: map[string]Tool{}, registers: map[string]at{},
-		calls: map[string]*workbench.Host{},
+		calls: map[string]*workbench.Host{}, progress: map[string]*follower{},
 	}
 }
 
@@ -86,6 +89,7 @@ func (s *Service) Methods() map[string]workbench.Method {
 		m + "$unregisterTool":             {Now: s.unregister},
 		m + "$invokeTool":                 {Do: s.invoke},
 		m + "$countTokensForInvocation":   {Do: s.count},
+		m + "$acceptToolProgress":         {Now: s.progressed},
 	}
 }
 
@@ -104,11 +108,17 @@ func (s *Service) Down(h *workbench.Host) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hosts.Remove(h)
+	changed := false
 	for id, where := range s.registers {
 		if where.host == h.Name() && where.life <= h.Life() {
 			delete(s.registers, id)
+			_, code := s.defined[id]
+			changed = changed || code
 			delete(s.defined, id)
 		}
+	}
+	if changed {
+		s.changed()
 	}
 	maps.DeleteFunc(s.calls, func(_ string, by *workbench.Host) bool { return by == h })
 }
@@ -148,8 +158,16 @@ func (s *Service) Describe(descriptions []json.RawMessage) {
 	defer s.mu.Unlock()
 	before := string(workbench.Params(s.all()))
 	s.declared = declared
-	if now := workbench.Params(s.all()); string(now) != before {
-		s.hosts.Tell(extTools+"$onDidChangeTools", now)
+	if string(workbench.Params(s.all())) != before {
+		s.changed()
+	}
+}
+
+// changed tells hosts and the program that the tools have changed. The caller must hold mu.
+func (s *Service) changed() {
+	s.hosts.Tell(extTools+"$onDidChangeTools", workbench.Params(s.all()))
+	if s.opt.Changed != nil {
+		s.opt.Changed()
 	}
 }
 
@@ -210,7 +228,7 @@ func (s *Service) define(c *workbench.Call) (any, error) {
 		return nil, err
 	}
 	s.defined[t.ID] = t
-	s.hosts.Tell(extTools+"$onDidChangeTools", workbench.Params(s.all()))
+	s.changed()
 	return nil, nil
 }
 
@@ -242,7 +260,7 @@ func (s *Service) unregister(c *workbench.Call) (any, error) {
 	delete(s.registers, id)
 	if _, code := s.defined[id]; code {
 		delete(s.defined, id)
-		s.hosts.Tell(extTools+"$onDidChangeTools", workbench.Params(s.all()))
+		s.changed()
 	}
 	return nil, nil
 }
@@ -315,20 +333,6 @@ func call(ctx context.Context, h *workbench.Host, invocation any) (json.RawMessa
 		return nil, err
 	}
 	return out, nil
-}
-
-// Invoke invokes a tool for the program. input is JSON that fits the schema of the tool. The result
-// has the list "content" of parts; see vscode.LanguageModelToolResult.
-func (s *Service) Invoke(ctx context.Context, id string, input json.RawMessage) (json.RawMessage, error) {
-	h, err := s.implementation(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	s.last++
-	name := fmt.Sprintf("hostsup-%d", s.last)
-	s.mu.Unlock()
-	return call(ctx, h, map[string]any{"toolId": id, "callId": name, "parameters": input})
 }
 
 // count answers $countTokensForInvocation, with what the host that has invoked the tool counts.

@@ -40,7 +40,7 @@ func TestToolsThatAreNotThere(t *testing.T) {
 	s := New(Options{})
 	s.Describe([]json.RawMessage{[]byte(`{"publisher":"a","name":"x","contributes":{"languageModelTools":[{"name":"a","modelDescription":"A."}]}}`)})
 	for id, want := range map[string]string{"": "there is no tool", "b": `there is no tool "b"`, "a": "has not registered it"} {
-		if _, err := s.Invoke(t.Context(), id, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := s.Invoke(t.Context(), id, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}

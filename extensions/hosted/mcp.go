@@ -1,0 +1,124 @@
+package hosted
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/hostsup/hostsup/attach"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/jsonrpc"
+	"github.com/hostsup/hostsup/extensions/mcp"
+	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/tools"
+)
+
+// methodCommand executes a command in the host of its extension, which is activated first.
+const methodCommand = "ExtHostCommands.$executeContributedCommand"
+
+// served is the MCP server in front of a host.
+type served struct {
+	*mcp.Server
+	leave func() // takes its door away
+}
+
+// openMCP puts an MCP server in front of a host that is to have one.
+func (s *services) openMCP(h *supervisor.Host, svc *service.Service) {
+	allowed := h.Spec().Extensions.MCP
+	if allowed == nil {
+		return
+	}
+	work := s.toolsOf(h)
+	server := mcp.New(mcp.Options{
+		Host: h.Name(), Log: s.tree.Log, MaxMessage: h.Spec().Limits.WithDefaults().Frame,
+		List: func(ctx context.Context) ([]mcp.Tool, error) {
+			offers, err := svc.Offers(ctx)
+			if err != nil {
+				return nil, closed(err)
+			}
+			var out []mcp.Tool
+			if work != nil {
+				work.Describe(offers.Manifests) // hosts tell it only when they have run
+				for _, t := range work.Tools() {
+					if allowed.Tools == nil || mcp.Allowed(t.ID, allowed.Tools) {
+						out = append(out, modelTool(work, t))
+					}
+				}
+			}
+			for _, c := range mcp.Commands(offers.Commands, offers.Manifests, allowed.Commands) {
+				c.Invoke = command(h, c.ID)
+				out = append(out, c)
+			}
+			mcp.Names(out)
+			return out, nil
+		},
+	})
+	door := &attach.Door{Protocol: jsonrpc.Lines(jsonrpc.Options{}), Serve: server.Serve}
+	s.servers.Store(h.Name(), &served{server, door.Open(h)})
+}
+
+// closeMCP takes the MCP server in front of a host away, if there is one. reason is why, for its
+// clients.
+func (s *services) closeMCP(host string, reason error) {
+	if v, ok := s.servers.LoadAndDelete(host); ok {
+		server := v.(*served)
+		server.leave()
+		server.Close(reason)
+	}
+}
+
+// offersChanged tells the MCP server of a host that the tools may have changed. It does not block.
+func (s *services) offersChanged(host string) {
+	if server, ok := s.servers.Load(host); ok {
+		server.(*served).Changed()
+	}
+}
+
+// toolsOf returns the language model tools of a host, nil without.
+func (s *services) toolsOf(h *supervisor.Host) *tools.Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.editors {
+		if e.hosts[h.Name()] != nil {
+			return workbench.Find[*tools.Service](e.bench)
+		}
+	}
+	return nil
+}
+
+// modelTool returns a language model tool as a tool of MCP.
+func modelTool(all *tools.Service, t tools.Tool) mcp.Tool {
+	return mcp.Tool{
+		ID: t.ID, Name: t.ID, Title: t.DisplayName, Description: t.ModelDescription, Schema: t.InputSchema, Of: "The tool " + t.ID,
+		Invoke: func(ctx context.Context, input json.RawMessage, report func(mcp.Progress)) (*mcp.Result, error) {
+			out, err := all.Invoke(ctx, t.ID, input, func(p tools.Progress) {
+				done := -1.0
+				if p.Done != nil {
+					done = *p.Done
+				}
+				report(mcp.Progress{Message: p.Message, Done: done})
+			})
+			if err != nil {
+				return nil, err
+			}
+			return mcp.ToolResult(out)
+		},
+	}
+}
+
+// command returns what executes a command with the input {"arguments": […]}.
+func command(h *supervisor.Host, id string) func(context.Context, json.RawMessage, func(mcp.Progress)) (*mcp.Result, error) {
+	return func(ctx context.Context, input json.RawMessage, _ func(mcp.Progress)) (*mcp.Result, error) {
+		var in struct{ Arguments []any }
+		if err := json.Unmarshal(input, &in); err != nil {
+			return nil, &codec.Error{Name: codec.NameInvalidParams, Message: fmt.Sprintf("an object with a list, arguments, expected: %v", err)}
+		}
+		var out json.RawMessage
+		if err := h.Call(ctx, methodCommand, workbench.Params(append([]any{id}, in.Arguments...)...), &out); err != nil {
+			return nil, err
+		}
+		return mcp.CommandResult(out), nil
+	}
+}

@@ -1,0 +1,280 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"reflect"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/version"
+)
+
+// Options configures a [Server]. Host and List must be set.
+type Options struct {
+	Host string       // name of the host, for messages
+	Log  hclog.Logger // nil: none
+	// MaxMessage bounds a message of a client, in bytes. 0: the limit of the SDK.
+	MaxMessage int
+	// List returns the present tools. Names may repeat if Names has not made them.
+	List func(ctx context.Context) ([]Tool, error)
+}
+
+// Tool is a tool of a server.
+type Tool struct {
+	ID          string // of the tool or command
+	Name        string // for clients; made by [Names]
+	Title       string
+	Description string
+	Schema      json.RawMessage // of the input: a JSON schema with the type object
+	// Of is the id of the tool or command, for messages.
+	Of string
+	// Invoke runs the tool. report may be called until Invoke returns. An error of the extension,
+	// of its host or of ctx becomes a result that says so.
+	Invoke func(ctx context.Context, input json.RawMessage, report func(Progress)) (*Result, error)
+}
+
+// Result is the result of a tool.
+type Result = sdk.CallToolResult
+
+// Progress is what a tool reports while it runs. Done is from 0 to 1, and negative if it is not
+// known.
+type Progress struct {
+	Message string
+	Done    float64
+}
+
+// Server serves tools to MCP clients. It must be made with [New]. It is safe for concurrent use.
+type Server struct {
+	opt     Options
+	mcp     *sdk.Server
+	changed chan struct{} // has room for one
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	work    sync.WaitGroup // sessions, and the goroutine that follows changes
+
+	mu       sync.Mutex
+	closed   bool
+	started  bool // changes are followed
+	tools    map[string]Tool
+	sessions int
+}
+
+// New returns a server without clients. Close releases it.
+func New(opt Options) *Server {
+	if opt.Log == nil {
+		opt.Log = hclog.NewNullLogger()
+	}
+	s := &Server{opt: opt, changed: make(chan struct{}, 1), tools: map[string]Tool{}}
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	s.mcp = sdk.NewServer(&sdk.Implementation{Name: "hostsup", Title: "VS Code extensions of " + opt.Host, Version: version.Version()}, &sdk.ServerOptions{
+		Instructions: fmt.Sprintf("The tools and commands of VS Code extensions, which run in the extension host %q. An extension is activated by the first call of one of its tools.", opt.Host),
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
+	})
+	return s
+}
+
+// Changed notes that List may return something else. It does not block.
+func (s *Server) Changed() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends all sessions and waits until they have ended. reason is why, for [Server.Serve].
+func (s *Server) Close(reason error) {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.end(reason)
+	s.work.Wait()
+}
+
+// Serve serves one client, and closes rw. It returns nil when the client has left by itself, and
+// otherwise why the session has ended: the cause of ctx, or the reason of Close.
+func (s *Server) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
+	defer func() { _ = rw.Close() }()
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return context.Cause(s.ctx)
+	}
+	s.work.Add(1)
+	if !s.started {
+		s.started = true
+		s.work.Go(s.follow)
+	}
+	s.mu.Unlock()
+	defer s.work.Done()
+	if err := s.refresh(ctx); err != nil {
+		return fmt.Errorf("list what the extensions of host %q offer: %w", s.opt.Host, err)
+	}
+	// The session is ended by closing it: the SDK would not wait for its tools otherwise.
+	session, err := s.mcp.Connect(context.WithoutCancel(ctx), &sdk.IOTransport{Reader: rw, Writer: rw, MaxLineLength: s.opt.MaxMessage}, nil)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }() // ends with the session
+	select {
+	case err = <-ended:
+		return left(err)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-s.ctx.Done():
+		err = context.Cause(s.ctx)
+	}
+	_ = rw.Close() // ends what is being read
+	_ = session.Close()
+	<-ended
+	return err
+}
+
+// left returns the error of a session that the client has ended; nil if it has only left.
+func left(err error) error {
+	for _, gone := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, sdk.ErrConnectionClosed} {
+		if errors.Is(err, gone) {
+			return nil
+		}
+	}
+	return err
+}
+
+// follow carries changes out.
+func (s *Server) follow() {
+	for {
+		select {
+		case <-s.changed:
+			if err := s.refresh(s.ctx); err != nil && s.ctx.Err() == nil {
+				s.opt.Log.Warn("what extensions offer cannot be listed", "host", s.opt.Host, "error", err)
+			}
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// refresh makes the tools of the server those of List. The clients are told of the changes.
+func (s *Server) refresh(ctx context.Context) error {
+	list, err := s.opt.List(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	present := make(map[string]Tool, len(list))
+	for _, t := range list {
+		present[t.Name] = t
+	}
+	var gone []string
+	for name := range s.tools {
+		if _, ok := present[name]; !ok {
+			gone = append(gone, name)
+			delete(s.tools, name)
+		}
+	}
+	if len(gone) > 0 {
+		s.mcp.RemoveTools(gone...)
+	}
+	for _, t := range list {
+		if old, ok := s.tools[t.Name]; ok && same(old, t) {
+			continue
+		}
+		s.tools[t.Name] = t
+		s.mcp.AddTool(&sdk.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: object(t.Schema)}, s.handler(t))
+	}
+	return nil
+}
+
+// same reports whether clients see no difference.
+func same(a, b Tool) bool {
+	a.Invoke, b.Invoke = nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// handler returns what the SDK calls for a tool.
+func (s *Server) handler(t Tool) sdk.ToolHandler {
+	return func(ctx context.Context, q *sdk.CallToolRequest) (*Result, error) {
+		input := q.Params.Arguments
+		if len(input) == 0 || string(input) == "null" {
+			input = json.RawMessage("{}")
+		}
+		out, err := t.Invoke(ctx, input, s.reporter(ctx, q))
+		if err != nil {
+			out = failed(s.opt.Host, t.Of, err)
+		}
+		return out, nil
+	}
+}
+
+// reporter returns what sends the progress of a call, in order, without blocking the caller on a
+// client that does not read: while one report is sent, only the latest later one is kept.
+func (s *Server) reporter(ctx context.Context, q *sdk.CallToolRequest) func(Progress) {
+	token := q.Params.GetProgressToken()
+	if token == nil {
+		return func(Progress) {}
+	}
+	var mu sync.Mutex
+	var latest *Progress
+	sending, steps := false, 0
+	send := func() {
+		for {
+			mu.Lock()
+			p := latest
+			latest = nil
+			sending = p != nil
+			steps++
+			n := float64(steps)
+			mu.Unlock()
+			if p == nil {
+				return
+			}
+			out := &sdk.ProgressNotificationParams{ProgressToken: token, Message: p.Message, Progress: n}
+			if p.Done >= 0 {
+				out.Progress, out.Total = p.Done, 1
+			}
+			_ = q.Session.NotifyProgress(ctx, out) // the error is the end of the session
+		}
+	}
+	return func(p Progress) {
+		mu.Lock()
+		latest = &p
+		start := !sending
+		sending = true
+		mu.Unlock()
+		if start {
+			s.work.Go(send)
+		}
+	}
+}
+
+// failed returns the result for a tool that has failed, as an agent is to read it.
+func failed(host, of string, err error) *Result {
+	text := err.Error()
+	var wrong *codec.Error
+	var crash *actors.HostError
+	switch {
+	case errors.Is(err, actors.ErrCrashed), errors.Is(err, actors.ErrUnresponsive):
+		text = fmt.Sprintf("%s has not finished: its extension host %q ended while it ran. What it had done by then is not undone. The host is started again, and the tool can be called again.", of, host)
+		if errors.As(err, &crash) && crash.Reason != "" {
+			text += " The host: " + crash.Reason + "."
+		}
+	case errors.As(err, &wrong):
+		text = wrong.Message
+		if wrong.Name != "" && wrong.Name != "Error" {
+			text = wrong.Name + ": " + text
+		}
+	case errors.Is(err, actors.ErrTimeout):
+		text = fmt.Sprintf("%s has not finished in time and was cancelled: %v. requests.timeout of host %q bounds it.", of, err, host)
+	}
+	return &Result{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+}
