@@ -39,7 +39,8 @@ reads its folders again.`,
 		Example: `  hostsup extension install ./words-1.2.0.vsix --digest sha256:…
   hostsup extension install acme.words@1.2.0
   hostsup extension install ./words --to /srv/extensions`,
-		Args: args(1, 1, "FILE.vsix, FOLDER or ID[@VERSION]"),
+		Args:              args(1, 1, "FILE.vsix, FOLDER or ID[@VERSION]"),
+		ValidArgsFunction: completePackages,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			in, err := a.installer(t)
 			if err != nil {
@@ -157,6 +158,14 @@ func (a *app) completeInstalled(t installTarget, given []string) (out []cobra.Co
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completePackages completes the path of a package.
+func completePackages(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault // files and folders
 }
 
 // open opens the package that an argument names.
