@@ -27,10 +27,10 @@ type served struct {
 // openMCP puts an MCP server in front of a host that is to have one.
 func (s *services) openMCP(h *supervisor.Host, svc *service.Service) {
 	allowed := h.Spec().Extensions.MCP
-	if allowed == nil {
+	work := s.toolsOf(h)
+	if allowed == nil || work == nil {
 		return
 	}
-	work := s.toolsOf(h)
 	server := mcp.New(mcp.Options{
 		Host: h.Name(), Log: s.tree.Log, MaxMessage: h.Spec().Limits.WithDefaults().Frame,
 		List: func(ctx context.Context) ([]mcp.Tool, error) {
@@ -39,12 +39,10 @@ func (s *services) openMCP(h *supervisor.Host, svc *service.Service) {
 				return nil, closed(err)
 			}
 			var out []mcp.Tool
-			if work != nil {
-				work.Describe(offers.Manifests) // hosts tell it only when they have run
-				for _, t := range work.Tools() {
-					if allowed.Tools == nil || mcp.Allowed(t.ID, allowed.Tools) {
-						out = append(out, modelTool(work, t))
-					}
+			work.Describe(offers.Manifests) // hosts tell it only when they have run
+			for _, t := range work.Tools() {
+				if allowed.Tools == nil || mcp.Allowed(t.ID, allowed.Tools) {
+					out = append(out, modelTool(work, t))
 				}
 			}
 			for _, c := range mcp.Commands(offers.Commands, offers.Manifests, allowed.Commands) {
@@ -76,7 +74,7 @@ func (s *services) offersChanged(host string) {
 	}
 }
 
-// toolsOf returns the language model tools of a host, nil without.
+// toolsOf returns the language model tools of a host, nil if it is not of VS Code.
 func (s *services) toolsOf(h *supervisor.Host) *tools.Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,8 +33,8 @@ type Spec struct {
 	Declared   []codec.Announced
 	Deactivate time.Duration // how long an extension may take to end before its host is restarted; default 5 s
 
-	// MCP serves the extensions as tools to MCP clients that attach to the host, which must be of
-	// protocol vscode; nil: no client can.
+	// MCP serves the extensions as tools to MCP clients that attach to the host; nil: no client can.
+	// It has an effect for hosts of protocol vscode only.
 	MCP *MCP
 
 	// NoProfiles disables CPU profiles of hanging hosts. A profile shows which
@@ -85,14 +85,6 @@ func (s *Spec) Validate(protocol string) error {
 	id := func(what, text string) {
 		if !extensions.MakeID(text).Valid() {
 			bad("%s: %q is not an extension id; expected publisher.name", what, text)
-		}
-	}
-	if s.MCP != nil {
-		if protocol != VSCode {
-			bad("mcp: only the extensions of hosts of protocol %s are served", VSCode)
-		}
-		if slices.Contains(s.MCP.Commands, "") || slices.Contains(s.MCP.Tools, "") {
-			bad("mcp: a pattern is empty")
 		}
 	}
 	seen := map[extensions.ID]bool{}

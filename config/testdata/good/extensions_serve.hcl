@@ -1,0 +1,16 @@
+# extensions that are served as tools of MCP, also over HTTP
+host "code" {
+  command  = ["node", "/opt/code/out/bootstrap-fork.js", "--type=extensionHost"]
+  protocol = "vscode"
+  extensions {
+    user = ["/srv/extensions"]
+    serve "mcp" {
+      commands = ["git.*", "hello.world"]
+    }
+  }
+}
+
+serve "mcp" {
+  listen = "127.0.0.1:7780"
+  hosts  = ["code"]
+}
