@@ -24,7 +24,7 @@ type Options struct {
 	Log  hclog.Logger // nil: none
 	// MaxMessage bounds a message of a client, in bytes. 0: the limit of the SDK.
 	MaxMessage int
-	// List returns the present tools. Names may repeat if Names has not made them.
+	// List returns the present tools, with names that [Names] has made.
 	List func(ctx context.Context) ([]Tool, error)
 }
 
@@ -61,11 +61,10 @@ type Server struct {
 	end     context.CancelCauseFunc
 	work    sync.WaitGroup // sessions, and the goroutine that follows changes
 
-	mu       sync.Mutex
-	closed   bool
-	started  bool // changes are followed
-	tools    map[string]Tool
-	sessions int
+	mu      sync.Mutex
+	closed  bool
+	started bool // changes are followed
+	tools   map[string]Tool
 }
 
 // New returns a server without clients. Close releases it.
