@@ -194,6 +194,10 @@ func TestRolesOfAllRoutes(t *testing.T) {
 	sup.OnSet = func(context.Context, string, string, extensions.Verb) error { change("set"); return nil }
 	sup.OnRescan = func(context.Context, string) ([]extensions.Difference, error) { change("rescan"); return nil, nil }
 	sup.OnActivate = func(context.Context, string, string) error { change("activate"); return nil }
+	sup.OnLanguage = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		change("language")
+		return nil, nil
+	}
 	h := sup.Members[0]
 	h.OnVerb = func(_ context.Context, verb string) error {
 		if verb != "wait" {
@@ -216,7 +220,7 @@ func TestRolesOfAllRoutes(t *testing.T) {
 			seen++
 			least := control.Role(op["security"].([]any)[0].(map[string]any)["token"].([]any)[0].(string))
 			id := op["operationId"].(string)
-			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x.hcl"}`}[id]
+			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "language": `{"query":{"feature":"hover"}}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x.hcl"}`}[id]
 			at := strings.NewReplacer("{host}", "ts", "{id}", "golang.go", "{verb}", "disable").Replace(path)
 			if id == "logs" || id == "allLogs" {
 				at += "?n=1"

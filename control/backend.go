@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,8 @@ type Supervisor interface {
 	RescanExtensions(ctx context.Context, host string) ([]extensions.Difference, error) // host "": all hosts that have folders
 	Channels(host string) ([]extensions.Channel, error)
 	Channel(host, name string) (ChannelLog, error)
+	// AskLanguage asks the extensions of VS Code about a document; see [supervisor.Supervisor.AskLanguage].
+	AskLanguage(ctx context.Context, host string, query json.RawMessage) (json.RawMessage, error)
 	Host(name string) (Host, error)
 	// Instances returns the instances of name, each call of which goes to one of them, and
 	// their names; nil if there are none.

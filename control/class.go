@@ -29,6 +29,7 @@ const (
 	NoSuchHost   Class = "no_such_host"   // no host of that name is configured
 	NoSuchCrash  Class = "no_such_crash"  // no crash report of that id is kept
 	NoExtensions Class = "no_extensions"  // the host has no extensions
+	NoProvider   Class = "no_provider"    // no extension provides the language feature for the document
 	NoInspector  Class = "no_inspector"   // the host cannot be inspected
 	NotActive    Class = "not_active"     // extensions could not be activated
 	Invalid      Class = "invalid"        // the request itself is wrong
@@ -63,6 +64,7 @@ var classes = []struct {
 	{NoSuchChannel, http.StatusNotFound, extensions.ErrNoChannel},
 	{NoExtensions, http.StatusConflict, extensions.ErrNoExtensions},
 	{NoExtensions, http.StatusConflict, extensions.ErrNoFolders},
+	{NoProvider, http.StatusNotFound, extensions.ErrNoProvider},
 	{NoInspector, http.StatusConflict, supervisor.ErrNoInspector},
 	{NotActive, http.StatusBadGateway, service.ErrNotActive},
 	{NoSuchMethod, http.StatusNotFound, supervisor.ErrNoSuchMethod},

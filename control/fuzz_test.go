@@ -93,6 +93,10 @@ func noted(changed *atomic.Bool) control.Supervisor {
 	close(h.Live)
 	close(h.Said)
 	sup.OnSet = func(context.Context, string, string, extensions.Verb) error { changed.Store(true); return nil }
+	sup.OnLanguage = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		changed.Store(true)
+		return nil, nil
+	}
 	sup.OnActivate = func(context.Context, string, string) error { changed.Store(true); return nil }
 	h.OnVerb = func(_ context.Context, verb string) error { changed.Store(verb != "wait"); return nil }
 	call := h.OnCall

@@ -85,6 +85,9 @@ func everything() *controltest.Supervisor {
 			},
 			{Host: "ts", ID: "acme.theme", Version: "1.0.0", State: "inactive"},
 		},
+		OnLanguage: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`[{"contents":["text"]}]`), nil
+		},
 		OnRescan: func(context.Context, string) ([]extensions.Difference, error) {
 			return []extensions.Difference{
 				{Host: "ts", ID: "acme.css", Change: extensions.Added, After: "1.0.0"},
@@ -137,6 +140,7 @@ func TestShapes(t *testing.T) {
 		{"extensions.json", "GET", "/v1/extensions?host=ts", "", "application/json", ""},
 		{"extension.json", "POST", "/v1/extensions/acme.theme/disable", "", "application/json", "/v1/extensions/{id}/{verb}"},
 		{"rescan.json", "POST", "/v1/extensions/rescan?host=ts", "", "application/json", ""},
+		{"language.json", "POST", "/v1/language", `{"query":{"feature":"hover"}}`, "application/json", ""},
 		{"activate.json", "POST", "/v1/activate", `{"event":"onLanguage:go"}`, "application/json", ""},
 		{"inspect.json", "POST", "/v1/hosts/ts/inspect", "", "application/json", "/v1/hosts/{host}/inspect"},
 		{"error_extension.json", "POST", "/v1/extensions/golang.g/release?host=ts", "", "application/json", "/v1/extensions/{id}/{verb}"},

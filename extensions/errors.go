@@ -20,7 +20,9 @@ var (
 var (
 	ErrNoExtensions = errors.New("host has no extensions")
 	ErrNoFolders    = errors.New("no folders with extensions")
-	ErrVerb         = errors.New("unknown verb; expected enable, disable, isolate or release")
+	// ErrNoProvider means that no active extension provides a language feature for a document.
+	ErrNoProvider = errors.New("no extension provides the language feature")
+	ErrVerb       = errors.New("unknown verb; expected enable, disable, isolate or release")
 )
 
 // Error is a mistake in one extension, which may be why the registry refused it.

@@ -227,11 +227,58 @@ func TestLanguageCommandsOfExtensions(t *testing.T) {
 	})
 }
 
+// The supervisor is asked by the name of a host, or without one.
+func TestLanguageBySupervisor(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		sup, h, path := speakers(t, version)
+		bad := written(t, t.TempDir(), "bad.acme", "def\n  bad\n")
+		ask := func(host, feature, path, more string) string {
+			raw, err := json.Marshal(bench.File(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := sup.AskLanguage(ctx(t), host, json.RawMessage(`{"feature":"`+feature+`","uri":`+string(raw)+more+`}`))
+			if err != nil {
+				return err.Error()
+			}
+			return string(out)
+		}
+		const problem = `[{"range":{"start":{"line":1,"character":2},"end":{"line":1,"character":5}},"severity":4,"message":"a bad word","source":"speaker","code":"7","host":"vs"}]`
+		if got := ask("", "diagnostics", bad, ""); got != problem {
+			t.Errorf("%s", got)
+		}
+		if got := ask("vs", "diagnostics", path, `,"waitSeconds":0.01`); got != "[]" {
+			t.Errorf("%s", got)
+		}
+		if got := ask("vs-2", "prepare-rename", path, `,"position":{"line":1,"character":1}`); !strings.Contains(got, `"text":"one"`) {
+			t.Errorf("%s", got)
+		}
+		// A word without a hover of its own: what one provider fails with does not hide the other one's answer.
+		if got := ask("", "hover", bad, `,"position":{"line":1,"character":3}`); !strings.Contains(got, "listener: 1 3") {
+			t.Errorf("%s", got)
+		}
+		if _, err := sup.AskLanguage(ctx(t), "nobody", json.RawMessage(`{}`)); !errors.Is(err, supervisor.ErrNoHost) {
+			t.Errorf("%v", err)
+		}
+		if _, err := sup.AskLanguage(ctx(t), "", json.RawMessage(`7`)); err == nil {
+			t.Error("a query that is none was taken")
+		}
+		plain := written(t, t.TempDir(), "plain.txt", "a")
+		raw, _ := json.Marshal(map[string]any{"feature": "references", "uri": bench.File(plain)})
+		if _, err := sup.AskLanguage(ctx(t), "", raw); !errors.Is(err, extensions.ErrNoProvider) {
+			t.Errorf("%v", err)
+		}
+		if life := h.Status().Life; life != 1 {
+			t.Errorf("life %d", life)
+		}
+	})
+}
+
 // A question whose host dies in the middle is asked again once.
 func TestLanguageQuestionOfAHostThatDies(t *testing.T) {
 	everyRelease(t, func(t *testing.T, version string) {
-		_, h, path := speakers(t, version)
-		path = written(t, t.TempDir(), "die.acme", "die\n")
+		_, h, _ := speakers(t, version)
+		path := written(t, t.TempDir(), "die.acme", "die\n")
 		s := serviceOf[*lang.Service](t, h)
 		hover := func(deaths string) ([]lang.HoverText, error) {
 			if err := os.WriteFile(path+".deaths", []byte(deaths), 0o600); err != nil {

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -14,6 +15,7 @@ type Extensions interface {
 	Extensions(host string) ([]extensions.Status, error)
 	SetExtension(ctx context.Context, host, id string, verb extensions.Verb) error
 	RescanExtensions(ctx context.Context, host string) ([]extensions.Difference, error)
+	AskLanguage(ctx context.Context, host string, query json.RawMessage) (json.RawMessage, error)
 	// IsApart reports whether a host was added for an isolated extension.
 	IsApart(host string) bool
 }
@@ -80,6 +82,22 @@ func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]exten
 		return nil, err
 	}
 	return e.RescanExtensions(ctx, host)
+}
+
+// AskLanguage asks the extensions of VS Code about a document, such as what is defined at
+// a position: those of a host and the hosts beside it, or if host is "" of the first host
+// whose extensions provide the feature. query is a Query of package workbench/language as
+// JSON, or one with the feature "diagnostics", which also has "waitSeconds": how long the
+// extensions may take to find a problem (0: 5 s). The result is JSON of the type that
+// package names for the feature. Errors: [extensions.ErrNoProvider],
+// [extensions.ErrNoExtensions], ErrNoHost, ErrCrashed when a host has ended twice
+// meanwhile, those of the document and the providers, or ctx's error.
+func (s *Supervisor) AskLanguage(ctx context.Context, host string, query json.RawMessage) (json.RawMessage, error) {
+	e, err := s.extensions(host)
+	if err != nil {
+		return nil, err
+	}
+	return e.AskLanguage(ctx, host, query)
 }
 
 // sharer is a protocol whose hosts take an argument that makes them share their stored

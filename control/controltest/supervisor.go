@@ -5,6 +5,7 @@ package controltest
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -42,6 +43,8 @@ type Supervisor struct {
 	OnActivate func(ctx context.Context, host, event string) error // nil: succeeds
 	OnRescan   func(ctx context.Context, host string) ([]extensions.Difference, error)
 	Channeled  map[extensions.Channel]*Host // output channels of all hosts, and what has their lines
+	// OnLanguage answers questions about documents; without it no extension provides anything.
+	OnLanguage func(ctx context.Context, host string, query json.RawMessage) (json.RawMessage, error)
 	OnSet      func(ctx context.Context, host, id string, verb extensions.Verb) error
 }
 
@@ -138,6 +141,17 @@ func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]exten
 		return nil, err
 	}
 	return s.OnRescan(ctx, host)
+}
+
+// AskLanguage calls OnLanguage.
+func (s *Supervisor) AskLanguage(ctx context.Context, host string, query json.RawMessage) (json.RawMessage, error) {
+	if err := s.hasExtensions(host); err != nil {
+		return nil, err
+	}
+	if s.OnLanguage == nil {
+		return nil, extensions.ErrNoProvider
+	}
+	return s.OnLanguage(ctx, host, query)
 }
 
 // SetExtension calls OnSet for one of Units.

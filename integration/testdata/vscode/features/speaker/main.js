@@ -160,6 +160,13 @@ exports.activate = context => {
     provideTypeHierarchySupertypes: async i => [type(await vscode.workspace.openTextDocument(i.uri), i, `super ${i.name}`)],
     provideTypeHierarchySubtypes: async i => [type(await vscode.workspace.openTextDocument(i.uri), i, `sub ${i.name}`)],
   })
+  const problems = vscode.languages.createDiagnosticCollection('words')
+  const look = d => {
+    if (d.languageId !== on) return
+    problems.set(d.uri, words(d).filter(w => w.text === 'bad').map(w => Object.assign(new vscode.Diagnostic(w.range, 'a bad word', 1), { source: 'speaker', code: 7 })))
+  }
+  vscode.workspace.textDocuments.forEach(look)
+  context.subscriptions.push(problems, vscode.workspace.onDidOpenTextDocument(look))
   let said = ''
   context.subscriptions.push(vscode.commands.registerCommand('speaker.said', (...args) => {
     if (args.length > 0) said = args.map(a => a?.constructor?.name).join(' ')

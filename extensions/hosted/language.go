@@ -1,0 +1,142 @@
+package hosted
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/diagnostics"
+	"github.com/hostsup/hostsup/workbench/documents"
+	"github.com/hostsup/hostsup/workbench/language"
+)
+
+// featureDiagnostics is a feature besides those of package language: what extensions have reported
+// about a document by themselves.
+const featureDiagnostics language.Feature = "diagnostics"
+
+// languageQuery is what [services.AskLanguage] reads.
+type languageQuery struct {
+	language.Query
+	Wait float64 `json:"waitSeconds"`
+}
+
+// problem is a diagnostic as the result of a question.
+type problem struct {
+	Range    language.Range       `json:"range"`
+	Severity diagnostics.Severity `json:"severity"` // 1: hint, 2: information, 4: warning, 8: error
+	Message  string               `json:"message"`
+	Source   string               `json:"source,omitempty"`
+	Code     string               `json:"code,omitempty"`
+	Tags     []int                `json:"tags,omitempty"`
+	Host     string               `json:"host"`
+}
+
+// AskLanguage implements [supervisor.Extensions].
+func (s *services) AskLanguage(ctx context.Context, host string, query json.RawMessage) (json.RawMessage, error) {
+	var q languageQuery
+	if err := json.Unmarshal(query, &q); err != nil {
+		return nil, workbench.Invalid("a query about a document expected: %v", err)
+	}
+	benches, err := s.benches(host)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range benches {
+		var out any
+		if q.Feature == featureDiagnostics {
+			out, err = problems(ctx, w, q)
+		} else {
+			out, err = workbench.Find[*language.Service](w).Ask(ctx, q.Query)
+		}
+		if err == nil {
+			return json.Marshal(out)
+		}
+		if !errors.Is(err, language.ErrNoProvider) {
+			return nil, err
+		}
+		err = fmt.Errorf("%w: %w", extensions.ErrNoProvider, err)
+	}
+	return nil, err
+}
+
+// benches returns the workbench of a host, or all of them in the order of their names.
+func (s *services) benches(host string) (out []*workbench.Workbench, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(s.editors)) {
+		if e := s.editors[name]; host == "" || e.hosts[host] != nil {
+			out = append(out, e.bench)
+		}
+	}
+	switch {
+	case len(out) > 0:
+		return out, nil
+	case host == "":
+		return nil, fmt.Errorf("%w: no host speaks the protocol of VS Code", extensions.ErrNoProvider)
+	}
+	if _, err := s.tree.Supervisor.Host(host); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host)
+}
+
+// problems opens a document and waits until extensions have reported something about it, or the time
+// is over.
+func problems(ctx context.Context, w *workbench.Workbench, q languageQuery) ([]problem, error) {
+	const usual = 5 * time.Second
+	wait := usual
+	if q.Wait > 0 {
+		wait = time.Duration(q.Wait * float64(time.Second))
+	}
+	all := workbench.Find[*diagnostics.Service](w)
+	changed := make(chan struct{}, 1)
+	defer all.Subscribe(func([]workbench.URI) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})()
+	// The symbols are not needed: asking for them starts the host and the extensions of the language.
+	q.Feature = language.FeatureSymbols
+	_, err := workbench.Find[*language.Service](w).Ask(ctx, q.Query)
+	var failed *language.ProviderError
+	if err != nil && !errors.Is(err, language.ErrNoProvider) && !errors.As(err, &failed) {
+		return nil, err
+	}
+	open, err := workbench.Find[*documents.Service](w).Open(ctx, q.URI)
+	if err != nil {
+		return nil, err
+	}
+	defer open.Close()
+	end := time.NewTimer(wait)
+	defer end.Stop()
+	for {
+		if found := all.Diagnostics(q.URI); len(found) > 0 {
+			return problemsOf(found), nil
+		}
+		select {
+		case <-changed:
+		case <-end.C:
+			return []problem{}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func problemsOf(found []diagnostics.Diagnostic) (out []problem) {
+	for _, d := range found {
+		at := language.Range{
+			Start: language.Position{Line: d.StartLine - 1, Character: d.StartColumn - 1},
+			End:   language.Position{Line: d.EndLine - 1, Character: d.EndColumn - 1},
+		}
+		out = append(out, problem{at, d.Severity, d.Message, d.Source, d.Code, d.Tags, d.Host})
+	}
+	return out
+}
