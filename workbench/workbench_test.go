@@ -67,6 +67,9 @@ func TestURI(t *testing.T) {
 			t.Errorf("%v is %q", u, path)
 		}
 	}
+	if path, ok := (URI{Scheme: LogScheme, Path: "/logs/a"}).FilePath(); !ok || path != "/logs/a" {
+		t.Errorf("a folder for logs is at %q, %v", path, ok)
+	}
 	raw, err := json.Marshal(File("/a"))
 	if string(raw) != `{"$mid":1,"scheme":"file","path":"/a"}` || err != nil {
 		t.Errorf("%s, %v", raw, err)

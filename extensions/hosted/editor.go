@@ -94,7 +94,7 @@ func (s *services) openEditor(h *supervisor.Host) {
 	}
 	// The first start of a host may have begun already, and is then not announced. Code of a life that
 	// is up could have changed where the paths of its policy lead.
-	if state := h.State(); h.Spec().Sandbox == nil || state == lifecycle.Starting && h.Ref().Life() <= 1 {
+	if state := h.State(); h.Spec().Sandbox == nil || state.AtRest() || state == lifecycle.Starting && h.Ref().Life() <= 1 {
 		resolve()
 	}
 	e.hosts[h.Name()] = a
