@@ -12,7 +12,7 @@ const pseudo = code => {
   return { onDidWrite: new vscode.EventEmitter().event, onDidClose: closed.event, open: () => closed.fire(code), close() {} }
 }
 
-module.exports = () => ({
+module.exports = context => ({
   'a task tells the start and the end of its process': async () => {
     const started = next(tasks.onDidStartTaskProcess)
     const ended = next(tasks.onDidEndTaskProcess)
@@ -89,6 +89,23 @@ module.exports = () => ({
     const closed = next(window.onDidCloseTerminal, x => x === t)
     t.dispose()
     await closed
+  },
+  'a collection sets variables of terminals': async () => {
+    const { environmentVariableCollection: all } = context
+    all.replace('OF_COLLECTION', '4')
+    assert.strictEqual(all.get('OF_COLLECTION').value, '4')
+    const t = window.createTerminal({ shellPath: '/bin/sh' })
+    const closed = next(window.onDidCloseTerminal, x => x === t)
+    t.sendText('exit $OF_COLLECTION')
+    await closed
+    all.clear()
+    assert.strictEqual(t.exitStatus.code, 4)
+  },
+  'a document is opened with an encoding': async () => {
+    const uri = await file('')
+    await workspace.fs.writeFile(uri, Buffer.from('\ufeffhi', 'utf16le'))
+    const d = await workspace.openTextDocument(uri, { encoding: 'utf16le' })
+    assert.deepStrictEqual([d.encoding, d.getText()], ['utf16le', 'hi'])
   },
   'startDebugging fails': () => fails(debug.startDebugging(workspace.workspaceFolders[0], 'missing')),
 })

@@ -109,6 +109,14 @@ module.exports = () => ({
     await told
     assert.strictEqual(of(), undefined)
   },
+  'an editor has another column when one before it is hidden': async () => {
+    await window.tabGroups.close(window.tabGroups.all)
+    const [one, two] = [await show(ViewColumn.One), await show(ViewColumn.Two)]
+    const told = next(window.onDidChangeTextEditorViewColumn, e => e.textEditor === two)
+    one.hide()
+    assert.strictEqual((await told).viewColumn, two.viewColumn)
+    assert.strictEqual(two.viewColumn, ViewColumn.One)
+  },
   'questions of the window are dismissed': async () => {
     assert.strictEqual(await window.showQuickPick(['one', 'two']), undefined)
     assert.strictEqual(await window.showInputBox(), undefined)
