@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
@@ -321,5 +323,55 @@ func TestLanguageProvidersMove(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, func() bool { return ask() == 3 }, "the providers in the new host")
+	})
+}
+
+// Extensions that ship with VS Code answer by document and position.
+func TestLanguageFeaturesOfBuiltInExtensions(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		work := t.TempDir()
+		spec := &plan.Spec{}
+		for _, name := range []string{"json-language-features", "css-language-features", "typescript-language-features", "json", "css", "typescript-basics"} {
+			spec.Folders = append(spec.Folders, manifest.Root{Dir: filepath.Join(releases[version].root, "extensions", name)})
+		}
+		_, h := alone(t, vscodeHost(t, version, func(s *supervisor.HostSpec) {
+			root, _ := vscode.Root(s.Command)
+			s.Protocol = vscode.New(vscode.Options{
+				Root: root, State: filepath.Join(t.TempDir(), "state"), Workspace: &vscode.Workspace{Folders: []string{work}},
+				Settings: map[string]any{"typescript.tsdk": published(t, "typescript") + "/lib"},
+			})
+			s.Extensions = spec
+		}))
+		s := serviceOf[*lang.Service](t, h)
+		for _, c := range []struct {
+			feature         lang.Feature
+			name, text      string
+			line, character int
+			want            string
+		}{
+			{lang.FeatureDefinition, "a.ts", "const answer = 42\nanswer\n", 1, 2, `"targetSelectionRange":{"start":{"line":0,"character":6}`},
+			{lang.FeatureHover, "b.ts", "const answer = 42\nanswer\n", 1, 2, `const answer: 42`},
+			{lang.FeatureRename, "c.ts", "const answer = 42\nanswer\n", 1, 2, `"text":"question"`},
+			{lang.FeatureSymbols, "d.json", `{"a": {"b": 1}}`, 0, 0, `"name":"b"`},
+			{lang.FeatureFormat, "e.json", `{"a":1}`, 0, 0, `"text":"\n    "`},
+			{lang.FeatureCompletion, "f.css", "a { colo }", 0, 8, `"label":"color"`},
+			{lang.FeatureColors, "g.css", "a { color: #f00 }", 0, 0, `"color":[1,0,0,1]`},
+		} {
+			path := written(t, work, c.name, c.text)
+			q := lang.Query{Feature: c.feature, URI: bench.File(path), Position: lang.Position{Line: c.line, Character: c.character}, Text: "question"}
+			if c.feature == lang.FeatureCompletion {
+				q.Text = ""
+			}
+			var raw []byte
+			var err error
+			eventually(t, func() bool { // their servers start meanwhile
+				var out any
+				if out, err = s.Ask(ctx(t), q); err != nil {
+					return false
+				}
+				raw, _ = json.Marshal(out)
+				return strings.Contains(string(raw), c.want)
+			}, c.feature, c.name)
+		}
 	})
 }
