@@ -188,24 +188,7 @@ func TestWorkspaceFilesOfConfinedHost(t *testing.T) {
 			s.Protocol = vscode.New(opt)
 			state = opt.State
 			opened(t, opt.Workspace.Folders[0], state)
-			here, err := filepath.Abs("testdata/vscode/disk")
-			if err != nil {
-				t.Fatal(err)
-			}
-			peers, err := filepath.Abs(peerDir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			node, err := filepath.EvalSymlinks(s.Command[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Sandbox = &sandboxpolicy.Policy{
-				JIT:  true,
-				Read: []string{here, peers, "/etc/ssl"}, Exec: []string{"/usr", "/lib", "-/lib64", "/bin", "-/etc/ld.so.cache", filepath.Dir(node)},
-				Write: []string{opt.Workspace.Folders[0], state, s.Env["HOME"]},
-			}
-			opened(t, s.Env["HOME"])
+			confineHost(t, s, "disk", sandboxpolicy.Policy{Write: []string{opt.Workspace.Folders[0], state}})
 		})
 		request(t, sup, "onCommand:files.do")
 		in, out := filepath.Join(work, "in"), filepath.Join(outside, "out")
@@ -231,6 +214,29 @@ func TestWorkspaceFilesOfConfinedHost(t *testing.T) {
 			t.Errorf("%v, %v", entries, err)
 		}
 	})
+}
+
+// confineHost gives a real host the sandbox of a policy, with what the host itself needs and the extensions
+// of a folder of testdata.
+func confineHost(t testing.TB, s *supervisor.HostSpec, extensions string, p sandboxpolicy.Policy) {
+	t.Helper()
+	node, err := filepath.EvalSymlinks(s.Command[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"testdata/vscode/" + extensions, peerDir} {
+		path, err := filepath.Abs(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Read = append(p.Read, path)
+	}
+	p.JIT = true
+	p.Read = append(p.Read, "/etc/ssl")
+	p.Exec = []string{"/usr", "/lib", "-/lib64", "/bin", "-/etc/ld.so.cache", filepath.Dir(node)}
+	p.Write = append(p.Write, s.Env["HOME"])
+	s.Sandbox = &p
+	opened(t, s.Env["HOME"])
 }
 
 // opened lets all users write folders and enter those above them.

@@ -16,6 +16,12 @@ func NoPermissions(path string) error {
 	return &codec.Error{Name: NameNoPermissions, Message: fmt.Sprintf("%s: the sandbox of the host does not allow this", path)}
 }
 
+// Refused returns the error of [NoPermissions] with the API that is refused, such as
+// "workspace.updateWorkspaceFolders".
+func Refused(api string, err error) error {
+	return &codec.Error{Name: NameNoPermissions, Message: api + ": " + err.Error()}
+}
+
 // Use is what a host wants to do with a file of this machine.
 type Use uint8
 

@@ -157,7 +157,7 @@ func (s *Service) update(_ context.Context, c *workbench.Call) (any, error) {
 			return nil, workbench.NotSupported("workspace.updateWorkspaceFolders", fmt.Sprintf("%.200s is no folder of this machine", f.URI))
 		}
 		if err := workbench.Allowed(c.Guard, dir, workbench.Read); err != nil {
-			return nil, err
+			return nil, workbench.Refused("workspace.updateWorkspaceFolders", err)
 		}
 		dirs = append(dirs, dir)
 		next.Titles[dir] = f.Name

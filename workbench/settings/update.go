@@ -11,6 +11,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/jsonedit"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/settings/model"
 )
 
@@ -91,6 +92,9 @@ func (s *Service) update(c *workbench.Call, u update) error {
 	s.disk.Unlock()
 	for _, tell := range listeners {
 		tell()
+	}
+	if disk.Named(err, workbench.NameNoPermissions) {
+		return workbench.Refused("WorkspaceConfiguration.update", err)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ exports.activate = (context) => {
       const folders = add.map((f) => ({ uri: f.uri ? vscode.Uri.parse(f.uri) : vscode.Uri.file(f.path), name: f.name }))
       return vscode.workspace.updateWorkspaceFolders(start, remove, ...folders) ? seen : null
     }),
+    vscode.commands.registerCommand('joins.ask', (path) => vscode.workspace.updateWorkspaceFolders(0, 0, { uri: vscode.Uri.file(path) })),
     vscode.commands.registerCommand('joins.active', (id) => vscode.extensions.getExtension(id).isActive),
     vscode.commands.registerCommand('joins.repositories', async () => {
       const git = await vscode.extensions.getExtension('vscode.git').activate()
