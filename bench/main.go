@@ -21,6 +21,7 @@
 //	bench [flags] vscode      VS Code's extension host under hostsup and driven directly
 //	bench [flags] search      an extension that searches 10,000 files beside ripgrep
 //	bench [flags] files       10,000 files watched
+//	bench [flags] language    a language feature of an extension by position and by a bare call
 //	bench [flags] typescript  a host of the SDK for TypeScript beside vscode-jsonrpc
 //	bench [flags] request     three ways to keep a pending request
 //
@@ -79,6 +80,7 @@ func sections() []section {
 		{"vscode", vscodeSection},
 		{"search", searchSection},
 		{"files", filesSection},
+		{"language", languageSection},
 		{"typescript", typescriptSection},
 		{"request", requestSection},
 	}

@@ -39,6 +39,7 @@ func workers() map[string]func(args []string) error {
 		"vscode":           printed(vscodeWorker),
 		"search":           printed(searchWorker),
 		"files":            printed(filesWorker),
+		"language":         printed(languageWorker),
 		"relay":            relay,
 		"attach-hub":       attachHub,
 		"attach-host":      attachHost,

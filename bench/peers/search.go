@@ -60,9 +60,6 @@ func WriteTree(dir string, n int) error {
 
 // Searches starts an extension host under a supervisor, with an extension that searches the folder.
 func Searches(v VSCodeHost, folder string) (Searcher, error) {
-	at := filepath.Join(v.Extensions, "search")
-	manifestText := fmt.Sprintf(`{"name": "search", "publisher": "bench", "version": "1.0.0", "engines": {"vscode": "^1.60.0"}, "main": "./main.js",
-"activationEvents": [%q], "enabledApiProposals": ["findTextInFiles"]}`, "onCommand:"+commandFiles)
 	script := fmt.Sprintf(`const vscode = require('vscode');
 exports.activate = (context) => context.subscriptions.push(
   vscode.commands.registerCommand(%q, async () => (await vscode.workspace.findFiles('**/*')).length),
@@ -72,9 +69,18 @@ exports.activate = (context) => context.subscriptions.push(
     return n;
   }));
 `, commandFiles, commandText, SearchText)
+	c, err := editorWith(v, folder, "onCommand:"+commandFiles, script)
+	return &hostSearcher{c}, err
+}
+
+// editorWith starts an extension host under a supervisor, with an extension that is activated.
+func editorWith(v VSCodeHost, folder, event, script string) (c hostsupConn, err error) {
+	at := filepath.Join(v.Extensions, "measured")
+	manifestText := fmt.Sprintf(`{"name": "measured", "publisher": "bench", "version": "1.0.0", "engines": {"vscode": "^1.60.0"}, "main": "./main.js",
+"activationEvents": [%q], "enabledApiProposals": ["findTextInFiles"]}`, event)
 	if err := errors.Join(os.MkdirAll(at, 0o755), os.WriteFile(filepath.Join(at, "package.json"), []byte(manifestText), 0o644),
 		os.WriteFile(filepath.Join(at, "main.js"), []byte(script), 0o644)); err != nil {
-		return nil, err
+		return c, err
 	}
 	h := supervisor.HostSpec{
 		Name: "code", Command: v.command(), InheritEnv: []string{"PATH", "HOME"},
@@ -82,13 +88,12 @@ exports.activate = (context) => context.subscriptions.push(
 		Extensions: &plan.Spec{Folders: []manifest.Root{{Dir: v.Extensions, Origin: extensions.User}}},
 	}
 	h.Requests.Timeout = time.Hour
-	s, host, err := supervise(supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(h)}, Parts: []supervisor.Part{hosted.Part{}}})
+	c.s, c.h, err = supervise(supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(h)}, Parts: []supervisor.Part{hosted.Part{}}})
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	c := &hostSearcher{hostsupConn{s: s, h: host}}
-	if err := s.Activate(context.Background(), "", "onCommand:"+commandFiles); err != nil {
-		return nil, errors.Join(err, c.Close())
+	if err := c.s.Activate(context.Background(), "", event); err != nil {
+		return c, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
