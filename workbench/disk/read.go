@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"io"
 	"io/fs"
 	"os"
@@ -146,9 +147,10 @@ func (f FS) ReadFile(path string, max int64) ([]byte, error) {
 	}
 	defer file.Close()
 	if info.Size() <= max {
-		var data []byte
-		if data, err = io.ReadAll(io.LimitReader(file, max+1)); err == nil && int64(len(data)) <= max {
-			return data, nil
+		var data bytes.Buffer
+		data.Grow(int(info.Size()) + bytes.MinRead) // io.ReadAll takes several times the size
+		if _, err = data.ReadFrom(io.LimitReader(file, max+1)); err == nil && int64(data.Len()) <= max {
+			return data.Bytes(), nil
 		}
 	}
 	if err == nil {
