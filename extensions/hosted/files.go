@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/files"
@@ -50,11 +51,16 @@ func excludes(value any) []string {
 // activateFor requests an activation event for a service of a host. The extensions of a host
 // without a service are known to itself alone.
 func (s *services) activateFor(ctx context.Context, h *supervisor.Host, event string) error {
-	s.mu.Lock()
-	svc := s.list[h.Name()]
-	s.mu.Unlock()
+	svc := s.serviceOf(h)
 	if svc == nil {
 		return h.Call(ctx, "ExtHostExtensionService.$activateByEvent", []any{event, 0}, nil)
 	}
 	return closed(svc.Activate(ctx, event))
+}
+
+// serviceOf returns the service that has the extensions of a host; nil if the host alone knows them.
+func (s *services) serviceOf(h *supervisor.Host) *service.Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.list[h.Name()]
 }

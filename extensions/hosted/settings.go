@@ -39,10 +39,7 @@ func (s *services) foldersOf(h *supervisor.Host, p *vscode.Protocol, config *set
 			config.SetFolders(dirs)
 		},
 		Changing: func(dirs []string) { // hosts ask at once what new folders contain
-			s.mu.Lock()
-			svc := s.list[h.Name()]
-			s.mu.Unlock()
-			if svc != nil {
+			if svc := s.serviceOf(h); svc != nil {
 				svc.SetWorkspace(dirs)
 			}
 		},
@@ -121,7 +118,15 @@ func (s *services) accountsOf(h *supervisor.Host, p *vscode.Protocol) *accounts.
 	return accounts.New(accounts.Options{
 		Providers: s.part.Accounts, Allow: s.part.AllowAccount, Listed: p.Options().Accounts,
 		Activate: func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) },
-		Hold:     s.tree.Hold, Report: s.messages(h),
+		Runs: func(ctx context.Context, host, extension string) (bool, error) {
+			svc := s.serviceOf(h)
+			if svc == nil { // its extensions are known to the host alone, and there are no hosts beside
+				return true, nil
+			}
+			runs, err := svc.Runs(ctx, host, extension)
+			return runs, closed(err)
+		},
+		Hold: s.tree.Hold, Report: s.messages(h),
 	})
 }
 

@@ -332,3 +332,16 @@ func (s *Service) pace(ctx context.Context) {
 		}
 	}
 }
+
+func TestRunsInItsHostOnly(t *testing.T) {
+	s, _ := newEditor(t, true)
+	home := s.name(location.Place{Kind: location.Process, Number: 1})
+	for _, c := range []struct {
+		host, id string
+		want     bool
+	}{{home, "a.b", true}, {home, "A.B", true}, {home, "a.c", false}, {home + "~x", "a.b", false}, {"", "a.b", false}, {"", "", false}} {
+		if got, err := s.Runs(t.Context(), c.host, c.id); got != c.want || err != nil {
+			t.Errorf("%+v: %v, %v", c, got, err)
+		}
+	}
+}

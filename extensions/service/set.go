@@ -21,6 +21,14 @@ func (s *Service) Has(ctx context.Context, id string) (bool, error) {
 	})
 }
 
+// Runs reports whether an extension with this id runs in a host, or will when the host starts.
+func (s *Service) Runs(ctx context.Context, host, id string) (bool, error) {
+	return get(ctx, s, func() bool {
+		at := s.placed.Places[extensions.MakeID(id)]
+		return at.Kind != "" && s.name(at) == host
+	})
+}
+
 func (s *Service) extension(id extensions.ID) (extensions.Extension, bool) {
 	i := slices.IndexFunc(s.found, func(e extensions.Extension) bool { return e.ID == id })
 	if i < 0 {

@@ -105,6 +105,9 @@ type Options struct {
 	Allow func(Access) bool
 	// Listed has ids of extensions by the id of the provider whose accounts they may use.
 	Listed map[string][]string
+	// Runs reports whether an extension runs in a host. A host says itself which of its extensions asks,
+	// so that a session is refused for one that runs elsewhere. nil: all extensions run in one host.
+	Runs func(ctx context.Context, host, extension string) (bool, error)
 	// Activate activates the extensions that want an event, and waits for them. nil: nothing is
 	// activated.
 	Activate func(ctx context.Context, event string) error

@@ -125,6 +125,28 @@ func TestAccountStaysTheSame(t *testing.T) {
 	}
 }
 
+// A host says itself which extension asks. It gets no session in the name of an extension that runs in
+// another host, which may be confined otherwise.
+func TestExtensionOfAnotherHostGetsNothing(t *testing.T) {
+	where := ""
+	s := New(Options{
+		Listed:    map[string][]string{"p": {"acme.asker"}},
+		Providers: []Provider{{ID: "p", Source: &fixed{[]Session{{ID: "1", AccessToken: "ada"}}}}},
+		Runs: func(_ context.Context, host, extension string) (bool, error) {
+			return host == where && extension == "acme.asker", nil
+		},
+	})
+	if got := asks(t, s, "p", `{}`, []string{}); got != "ada" { // calls of tests have no host
+		t.Error(got)
+	}
+	where = "other"
+	for _, options := range []string{`{}`, `{"silent":true}`, `{"createIfNone":true}`, `{"forceNewSession":true}`} {
+		if got := asks(t, s, "p", options, []string{}); got != NameNotAllowed {
+			t.Errorf("%s: %s", options, got)
+		}
+	}
+}
+
 func TestWithoutProvider(t *testing.T) {
 	for options, want := range map[string]string{
 		`{}`: "none", `{"silent":true}`: "none", `{"createIfNone":false}`: "none",

@@ -74,6 +74,13 @@ func (s *Service) session(ctx context.Context, c *workbench.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.opt.Runs != nil {
+		if runs, err := s.opt.Runs(ctx, r.host, r.extension); err != nil {
+			return nil, err
+		} else if !runs {
+			return nil, &codec.Error{Name: NameNotAllowed, Message: fmt.Sprintf("authentication.getSession: extension %q does not run in host %q", r.extension, r.host)}
+		}
+	}
 	p, err := s.find(ctx, r.provider)
 	switch {
 	case err != nil:
