@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -19,6 +20,7 @@ const (
 	maxChannels = 100  // of the hosts of a workbench
 	maxSources  = 1000 // of a host: loggers that extensions have made
 	maxName     = 100  // bytes of a name; what is longer is cut
+	maxFile     = 4096 // bytes of the URI of a logger's file
 )
 
 // partialWait is how long the beginning of a line waits for its end.
@@ -49,7 +51,7 @@ type Channels struct {
 	mu      sync.Mutex
 	all     []*channel // in the order of the index
 	sources map[sourceKey]*source
-	ids     map[string]*source // by what $register has returned
+	ids     map[string]*source // by what $register has returned last for the file
 	counts  map[string]int     // sources by host
 	last    int                // the number of the last id
 	full    bool               // it was told that there are too many
@@ -59,8 +61,12 @@ type Channels struct {
 // sourceKey is the file that a host has named for a logger.
 type sourceKey struct{ host, file string }
 
-func keyOf(c *workbench.Call, file workbench.URI) sourceKey {
-	return sourceKey{hostOf(c), file.String()}
+func keyOf(c *workbench.Call, file workbench.URI) (sourceKey, error) {
+	text := file.String()
+	if len(text) > maxFile {
+		return sourceKey{}, workbench.Invalid("%s: the URI of a file of at most %d bytes expected, found %d", c.Method, maxFile, len(text))
+	}
+	return sourceKey{hostOf(c), text}, nil
 }
 
 // hostOf returns the name of the host of a call, "" for a call of a test without one.
@@ -79,7 +85,8 @@ type source struct {
 	raw      bool     // the text has its own line ends
 	written  bool     // since it was cleared
 	disposed bool
-	partial  string      // the beginning of a line
+	partial  []byte      // the beginning of a line
+	id       string      // in Channels.ids; "" without one
 	timer    *time.Timer // ends the wait for the rest; nil without one
 }
 
@@ -169,11 +176,7 @@ func (s *Channels) Close() error {
 func (s *Channels) end(src *source) {
 	s.flush(src)
 	delete(s.sources, src.key)
-	for id, other := range s.ids {
-		if other == src {
-			delete(s.ids, id)
-		}
-	}
+	delete(s.ids, src.id)
 	if s.counts[src.key.host]--; s.counts[src.key.host] == 0 {
 		delete(s.counts, src.key.host)
 	}
@@ -181,15 +184,18 @@ func (s *Channels) end(src *source) {
 
 // source returns the source of a file, and makes it if it is new: nil if there are too many. The caller must
 // hold mu.
-func (s *Channels) source(c *workbench.Call, file workbench.URI) *source {
-	key := keyOf(c, file)
+func (s *Channels) source(c *workbench.Call, file workbench.URI) (*source, error) {
+	key, err := keyOf(c, file)
+	if err != nil {
+		return nil, err
+	}
 	if src := s.sources[key]; src != nil && src.life == c.Life {
-		return src
+		return src, nil
 	} else if src != nil {
 		s.end(src)
 	}
 	if s.closed {
-		return nil
+		return nil, nil
 	}
 	if s.counts[key.host] >= maxSources {
 		for _, old := range s.sources {
@@ -199,13 +205,13 @@ func (s *Channels) source(c *workbench.Call, file workbench.URI) *source {
 		}
 		if s.counts[key.host] >= maxSources {
 			s.tooMany("host %q has made %d loggers, which is the limit", key.host, maxSources)
-			return nil
+			return nil, nil
 		}
 	}
 	src := &source{key: key, life: c.Life}
 	s.sources[key] = src
 	s.counts[key.host]++
-	return src
+	return src, nil
 }
 
 // tooMany tells once that something is not kept. The caller must hold mu.
@@ -229,9 +235,9 @@ func (s *Channels) create(c *workbench.Call) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	src := s.source(c, file)
+	src, err := s.source(c, file)
 	if src == nil {
-		return nil, nil
+		return nil, err
 	}
 	src.raw, src.disposed = opt.DonotUseFormatters, false
 	if opt.Name != "" {
@@ -250,12 +256,14 @@ func (s *Channels) register(c *workbench.Call) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
-	id := fmt.Sprintf("extension-output-%s-#%d-%s", extension, s.last, name)
-	if src := s.source(c, file); src != nil {
-		src.raw, src.channel = true, s.channel(c, extension, name)
+	id := fmt.Sprintf("extension-output-%s-#%d-%s", short(extension), s.last, short(name))
+	src, err := s.source(c, file)
+	if src != nil {
+		delete(s.ids, src.id) // one for each source, so that they are as many at most
+		src.raw, src.channel, src.id = true, s.channel(c, extension, name), id
 		s.ids[id] = src
 	}
-	return id, nil
+	return id, err
 }
 
 // modeClear is the mode of $update for a channel that is made empty.
@@ -302,11 +310,12 @@ func (s *Channels) deregister(c *workbench.Call) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if src := s.sources[keyOf(c, file)]; src != nil {
+	key, err := keyOf(c, file)
+	if src := s.sources[key]; src != nil {
 		s.flush(src)
 		src.disposed = true
 	}
-	return nil, nil
+	return nil, err
 }
 
 // message is a level and a text.
@@ -324,9 +333,9 @@ func (s *Channels) write(c *workbench.Call) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	src := s.source(c, file)
+	src, err := s.source(c, file)
 	if src == nil {
-		return nil, nil
+		return nil, err
 	}
 	if src.channel == nil {
 		src.channel = s.channel(c, "", base(file))
@@ -371,24 +380,23 @@ func (s *Channels) take(src *source, m message) {
 		}
 		return
 	}
-	text := src.partial + m.text
-	src.partial = ""
-	for l := range strings.Lines(text) {
-		for len(l) > capture.MaxLine {
-			s.print(src, capture.Stdout, l[:capture.MaxLine])
-			l = l[capture.MaxLine:]
+	for l := range strings.Lines(m.text) {
+		for len(src.partial)+len(l) > capture.MaxLine {
+			room := capture.MaxLine - len(src.partial)
+			s.print(src, capture.Stdout, string(src.partial)+l[:room])
+			src.partial, l = src.partial[:0], l[room:]
 		}
-		if whole, ended := strings.CutSuffix(l, "\n"); ended {
-			s.print(src, capture.Stdout, strings.TrimSuffix(whole, "\r"))
-		} else {
-			src.partial = strings.Clone(l)
+		src.partial = append(src.partial, l...)
+		if whole, ended := bytes.CutSuffix(src.partial, []byte("\n")); ended {
+			s.print(src, capture.Stdout, string(bytes.TrimSuffix(whole, []byte("\r"))))
+			src.partial = src.partial[:0]
 		}
 	}
 	switch {
-	case src.partial == "" && src.timer != nil:
+	case len(src.partial) == 0 && src.timer != nil:
 		src.timer.Stop()
 		src.timer = nil
-	case src.partial != "" && src.timer == nil:
+	case len(src.partial) > 0 && src.timer == nil:
 		src.timer = time.AfterFunc(partialWait, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -406,8 +414,8 @@ func (s *Channels) flush(src *source) {
 		src.timer.Stop()
 		src.timer = nil
 	}
-	if text := src.partial; text != "" && src.channel != nil {
-		src.partial = ""
+	if text := string(src.partial); text != "" && src.channel != nil {
+		src.partial = nil
 		s.print(src, capture.Stdout, text)
 	}
 }

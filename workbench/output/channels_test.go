@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -211,5 +212,51 @@ func TestDamagedIndex(t *testing.T) {
 	closed(t, s)
 	if len(problems) != 1 || len(s.List()) != 1 {
 		t.Errorf("%q, %v", problems, s.List())
+	}
+}
+
+// What a host sends must not take more of the memory or the time of the supervisor than the bounds say.
+func TestRegistrationsOfChannelsAreBounded(t *testing.T) {
+	s := NewChannels(ChannelOptions{})
+	defer closed(t, s)
+	id, file := made(t, s, "acme.one", "One")
+	for range 3 * maxSources {
+		id, _ = called(t, s, "MainThreadOutputService.$register", "One", file, nil, "acme.one").(string)
+	}
+	if len(s.ids) != 1 {
+		t.Errorf("%d ids of one file", len(s.ids))
+	}
+	appended(t, s, file, "a\n")
+	called(t, s, "MainThreadOutputService.$update", id, modeClear) // the last id still works
+	long, _ := called(t, s, "MainThreadOutputService.$register", strings.Repeat("n", 1<<20), file, nil, strings.Repeat("e", 1<<20)).(string)
+	if len(long) > 1000 {
+		t.Errorf("an id of %d bytes", len(long))
+	}
+	if _, err := s.Methods()["MainThreadLogger.$log"].Now(workbench.NewCall(nil, 1, "MainThreadLogger.$log",
+		workbench.Params(workbench.URI{Scheme: workbench.LogScheme, Path: "/" + strings.Repeat("p", 1<<20)}, []any{[]any{3, "x"}}))); err == nil {
+		t.Error("a file with a name of 1 MiB was taken")
+	}
+}
+
+// A line that comes in many small parts is one line, and its parts are not copied again for each.
+func TestPartsOfALine(t *testing.T) {
+	s := NewChannels(ChannelOptions{})
+	_, file := made(t, s, "acme.one", "One")
+	parts := make([]any, capture.MaxLine-1)
+	for i := range parts {
+		parts[i] = []any{3, "a"}
+	}
+	parts = append(parts, []any{3, "\r"}, []any{3, "\nb"}, []any{3, "c\n"})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	called(t, s, "MainThreadLogger.$log", file, parts)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 256<<20 {
+		t.Errorf("%d MiB were allocated for a line of %d bytes", n>>20, capture.MaxLine)
+	}
+	closed(t, s) // waits until all is written
+	got := lines(t, s, "One")
+	if want := []string{"stdout " + strings.Repeat("a", capture.MaxLine-1) + " ", "stdout ", "stdout bc"}; !slices.Equal(got, want) {
+		t.Errorf("%d lines: %.20q", len(got), got)
 	}
 }

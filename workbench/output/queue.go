@@ -9,6 +9,7 @@ import (
 const (
 	maxLine  = 8 << 10 // bytes; what is longer is cut
 	maxQueue = 1 << 20 // bytes; what comes while so much waits is counted and dropped
+	maxLines = 16_384  // the same for lines, which take memory also if they are empty
 )
 
 // queue writes lines in their order on a goroutine that exists only while lines wait. The zero
@@ -28,7 +29,7 @@ type queue struct {
 func (q *queue) add(text string, write func(text string)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.size+len(text) > maxQueue {
+	if q.size+len(text) > maxQueue || len(q.list) >= maxLines {
 		q.dropped++
 		return
 	}
