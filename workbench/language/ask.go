@@ -8,10 +8,14 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/workbench"
 )
+
+// maxAnswers bounds the answers of all providers to one question, in bytes.
+const maxAnswers = 128 << 20
 
 // token is a cancellation token, as package codec/vscode writes it.
 var token = json.RawMessage(`{"$token":true}`)
@@ -23,6 +27,7 @@ type question struct {
 	args []any                   // between the document and the token
 	only func(p *provider) bool  // nil: all providers
 	with func(p *provider) []any // in the place of args, if it is different for each provider
+	size *atomic.Int64           // bytes of the answers so far
 }
 
 // item is a part of what a provider has answered, as the host has sent it.
@@ -107,6 +112,7 @@ func (s *Service) askOnce(ctx context.Context, f feature, q question, list []sco
 			rounds = rounds[:1]
 		}
 	}
+	q.size = &atomic.Int64{}
 	var errs []error
 	rank := 0
 	for _, round := range rounds {
@@ -180,6 +186,9 @@ func (s *Service) provide(ctx context.Context, f feature, q question, p scored, 
 	if err := p.on.Call(ctx, extHost+f.provide, workbench.Params(append(args, token)...), &raw); err != nil {
 		return answer{err: &ProviderError{p.host, q.name, err}}
 	}
+	if err := within(q.size, len(raw)); err != nil {
+		return answer{err: &ProviderError{p.host, q.name, err}}
+	}
 	items, ids, err := f.parse(raw)
 	if err != nil {
 		return answer{err: &ProviderError{p.host, q.name, err}}
@@ -208,6 +217,14 @@ func (s *Service) provide(ctx context.Context, f feature, q question, p scored, 
 		}
 	}
 	return answer{items: items}
+}
+
+// within adds to the bytes of the answers to a question, and returns an error if they are too many.
+func within(size *atomic.Int64, bytes int) error {
+	if size.Add(int64(bytes)) > maxAnswers {
+		return workbench.Invalid("the answers of the providers have more than %d MiB together, which is the limit", maxAnswers>>20)
+	}
+	return nil
 }
 
 // isNothing reports whether a value is null or undefined.
@@ -249,6 +266,7 @@ func (f feature) parse(raw json.RawMessage) (items []item, ids []json.RawMessage
 			return nil, nil, err
 		}
 	}
+	seen := map[string]bool{}
 	for _, one := range list {
 		if isNothing(one) {
 			continue
@@ -260,7 +278,8 @@ func (f feature) parse(raw json.RawMessage) (items []item, ids []json.RawMessage
 		}
 		items = append(items, item{raw: one, open: f.list == "b" && string(object["c"]) == "true"})
 		if f.list == "" && f.cache != "" { // each item has its session, mostly the same one
-			if id := property(one, f.cache); !slices.ContainsFunc(ids, func(other json.RawMessage) bool { return string(other) == string(id) }) {
+			if id := property(one, f.cache); !seen[string(id)] {
+				seen[string(id)] = true
 				ids = append(ids, id)
 			}
 		}

@@ -68,16 +68,22 @@ func (s *Service) related(ctx context.Context, session, itemID string, what Rela
 	if err := p.on.Call(ctx, extHost+r.method, workbench.Params(p.handle, session, itemID, token), &list); err != nil {
 		return nil, &ProviderError{p.host, Feature(what), err}
 	}
+	return relatedItems(list, r.item, n)
+}
+
+// relatedItems puts the number of a result into the sessions of items. property is that of each object
+// of the list that has the item; "": the object itself is the item.
+func relatedItems(list []json.RawMessage, property string, number int) ([]json.RawMessage, error) {
 	for i, raw := range list {
-		if r.item == "" {
-			list[i] = inSession(raw, n)
+		if property == "" {
+			list[i] = inSession(raw, number)
 			continue
 		}
 		var object map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &object); err != nil {
-			return nil, err
+		if err := json.Unmarshal(raw, &object); err != nil || object == nil {
+			return nil, workbench.Invalid("an object with the property %q expected of the provider, found %.40q", property, raw)
 		}
-		object[r.item] = inSession(object[r.item], n)
+		object[property] = inSession(object[property], number)
 		list[i] = encode(object)
 	}
 	return list, nil

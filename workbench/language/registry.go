@@ -8,8 +8,12 @@ import (
 	"github.com/hostsup/hostsup/workbench"
 )
 
-// maxProviders bounds the providers of one life.
-const maxProviders = 10_000
+// The bounds of what hosts register.
+const (
+	maxProviders    = 10_000    // of one life
+	maxRegistration = 256 << 10 // bytes of one registration
+	maxRegistered   = 16 << 20  // bytes of all registrations of one host
+)
 
 // provider is what an extension has registered.
 type provider struct {
@@ -20,6 +24,7 @@ type provider struct {
 	selector selector
 	text     string            // the selector as it came
 	rest     []json.RawMessage // the arguments of the registration after the handle
+	size     int               // of rest, and what selector takes
 	time     int               // the later, the greater
 }
 
@@ -48,11 +53,22 @@ type registry struct {
 // add adds a provider, in the place of the one with its handle.
 func (r *registry) add(p *provider) error {
 	r.remove(func(q *provider) bool { return q.host == p.host && q.life == p.life && q.handle == p.handle })
-	count := 0
+	p.size = len(p.selector) * filterSize
+	for _, raw := range p.rest {
+		p.size += len(raw)
+	}
+	if p.size > maxRegistration {
+		return workbench.Invalid("a provider with arguments of at most %d bytes expected, found %d", maxRegistration, p.size)
+	}
+	count, size := 0, p.size
 	for _, q := range r.list {
 		if q.host == p.host {
 			count++
+			size += q.size
 		}
+	}
+	if size > maxRegistered {
+		return workbench.Invalid("the providers of host %s have %d bytes together, %d is the limit", p.host, size, maxRegistered)
 	}
 	if count >= maxProviders {
 		return workbench.Invalid("%d providers are registered in host %s, which is the limit", maxProviders, p.host)

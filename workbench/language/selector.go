@@ -25,6 +25,12 @@ type document struct {
 	recursive bool  // an exclusive provider itself asks for the others
 }
 
+// The bounds of a selector.
+const (
+	maxFilters = 500
+	filterSize = 256 // bytes that a filter takes, at least
+)
+
 // selector is a list of filters; one that fits is enough.
 type selector []filter
 
@@ -46,6 +52,9 @@ func parseSelector(raw json.RawMessage) (selector, error) {
 	var s selector
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return nil, workbench.Invalid("a document selector expected, %.100q", raw)
+	}
+	if len(s) > maxFilters {
+		return nil, workbench.Invalid("document selector: at most %d filters expected, found %d", maxFilters, len(s))
 	}
 	for i := range s {
 		if err := s[i].compile(); err != nil {

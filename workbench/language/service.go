@@ -121,6 +121,9 @@ func (s *Service) register(kind string, c *workbench.Call) error {
 	for i := 1; i < maxArgs; i++ {
 		p.rest = append(p.rest, c.Raw(i))
 	}
+	if n := len(p.rest[0]); n > maxRegistration { // before it is parsed
+		return workbench.Invalid("a document selector of at most %d bytes expected, found %d", maxRegistration, n)
+	}
 	if kind != features[FeatureWorkspaceSymbol].register {
 		p.text = string(p.rest[0])
 		var err error
