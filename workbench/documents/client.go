@@ -17,8 +17,14 @@ type Document struct {
 
 // Open opens a document, or holds one that is open. ctx bounds reading it.
 func (s *Service) Open(ctx context.Context, uri workbench.URI) (*Document, error) {
+	return s.OpenFor(ctx, uri, nil)
+}
+
+// OpenFor is [Service.Open] on behalf of a host: with what its sandbox lets it read, and within the
+// bounds of what hosts may have open. A nil caller is the program itself.
+func (s *Service) OpenFor(ctx context.Context, uri workbench.URI, caller *workbench.Call) (*Document, error) {
 	for {
-		d, err := s.open(ctx, uri, "", nil)
+		d, err := s.open(ctx, uri, "", caller)
 		if err != nil {
 			return nil, err
 		}

@@ -176,12 +176,7 @@ func (s *Service) items(ctx context.Context, q *Query, caller *workbench.Call) (
 // open opens the document of a question until done is called, and activates the extensions of its
 // language. A confined caller must be allowed to read the document.
 func (s *Service) open(ctx context.Context, q *Query, caller *workbench.Call) (d document, done func(), err error) {
-	if path, ok := q.URI.FilePath(); ok && caller != nil {
-		if err := workbench.Allowed(caller.Guard, path, workbench.Read); err != nil {
-			return d, nil, err
-		}
-	}
-	open, err := s.opt.Documents.Open(ctx, q.URI)
+	open, err := s.opt.Documents.OpenFor(ctx, q.URI, caller)
 	if err != nil {
 		return d, nil, err
 	}
