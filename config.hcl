@@ -330,8 +330,9 @@ host "ticker" {
 #     accounts    = { "github" = ["acme.pulls"] } # who may use whose accounts
 #     startup     = "10s"              # the longest that onStartupFinished waits
 #     serve "mcp" {                    # what clients of hostsup attach code get as tools
-#       commands = ["git.*"]           # that they can execute; none without it
-#       tools    = ["*"]               # language model tools; all without it
+#       commands  = ["git.*"]          # that they can execute; none without it
+#       tools     = ["*"]              # language model tools; all without it
+#       languages = true               # hover, definition, rename (as edits) and others; none without it
 #     }
 #     blame {                          # whose fault is a crash?
 #       window    = "5m"               # crashes that are seen together

@@ -17,6 +17,7 @@ func doorSection(m *plan.MCP) section {
 		settings: []setting{
 			named("commands", "patterns of the commands that clients can execute; none without it", words(&m.Commands, ids)),
 			named("tools", "patterns of the language model tools that they can invoke; default: all", words(&m.Tools, ids)),
+			named("languages", "whether hover, definition, references and other language features are tools, for files in the workspace folders", boolean(&m.Languages, false)),
 		},
 	}
 }

@@ -258,8 +258,13 @@ func TestReferenceIsTrue(t *testing.T) {
 			if s.Path == "host.extensions.deactivate" { // and this is for others
 				host = func(text string) string { return "host \"h\" {\ncommand = [\"h\"]\n" + text + "}\n" }
 			}
+			block := parts[1] + " {\n}\n"
+			if parts[2] == "serve" { // which has a name
+				text = strings.Replace(text, "serve {", "serve \"mcp\" {", 1)
+				block = "extensions {\nserve \"mcp\" {\n}\n}\n"
+			}
 			src = host(text)
-			if want, diags = Parse([]byte(host(parts[1]+" {\n}\n")), "x.hcl", testOptions()); diags.HasErrors() {
+			if want, diags = Parse([]byte(host(block)), "x.hcl", testOptions()); diags.HasErrors() {
 				t.Fatal(print(t, diags))
 			}
 		}

@@ -173,25 +173,11 @@ func TestExtensionsAreNotServedUnasked(t *testing.T) {
 // The same over hostsup attach and over HTTP, with a kill from outside in the middle.
 func TestExtensionsOverAttachAndHTTP(t *testing.T) {
 	everyRelease(t, func(t *testing.T, version string) {
-		spec := vscodeHost(t, version)
-		dir, err := filepath.Abs("testdata/vscode/served")
-		if err != nil {
-			t.Fatal(err)
-		}
-		host := fmt.Sprintf(`host "code" {
-  command  = [%q, %q, %q]
-  protocol = "vscode"
-  env      = { HOME = %[4]q, TMPDIR = %[4]q, PATH = "/usr/local/bin:/usr/bin:/bin" }
-  start { timeout = "90s" }
-  extensions {
-    user    = [%[5]q]
-    storage = %[6]q
-    serve "mcp" {
+		host := configuredHost(t, version, "served", `    serve "mcp" {
       commands = ["served.greet"]
       tools    = ["served_*"]
     }
-  }
-}`, spec.Command[0], spec.Command[1], spec.Command[2], spec.Env["HOME"], dir, t.TempDir())
+`)
 		servedOverHTTP(t, host, "  hosts = [\"code\"]\n", false, func(socket, at, tokenFile string) error {
 			token, err := os.ReadFile(tokenFile)
 			if err != nil {
@@ -210,6 +196,27 @@ func TestExtensionsOverAttachAndHTTP(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// configuredHost returns the block of a host "code" with the extensions of a folder of testdata/vscode,
+// and with more settings of its extensions block.
+func configuredHost(t testing.TB, version, folder, more string) string {
+	t.Helper()
+	spec := vscodeHost(t, version)
+	dir, err := filepath.Abs("testdata/vscode/" + folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`host "code" {
+  command  = [%q, %q, %q]
+  protocol = "vscode"
+  env      = { HOME = %[4]q, TMPDIR = %[4]q, PATH = "/usr/local/bin:/usr/bin:/bin" }
+  start { timeout = "90s" }
+  extensions {
+    user    = [%[5]q]
+    storage = %[6]q
+%[7]s  }
+}`, spec.Command[0], spec.Command[1], spec.Command[2], spec.Env["HOME"], dir, t.TempDir(), more)
 }
 
 // bearerTransport sends a token with each request.

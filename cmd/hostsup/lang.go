@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,7 +30,7 @@ var langFeatures = map[language.Feature]string{
 	language.FeatureImplementation: "", language.FeatureReferences: "", language.FeatureHighlights: "", language.FeatureCompletion: "",
 	language.FeatureSignature: "", language.FeatureSymbols: "", language.FeatureWorkspaceSymbol: "", language.FeatureFormat: "",
 	language.FeatureRename: "NAME", language.FeatureActions: "", language.FeatureLenses: "", language.FeatureFolding: "",
-	language.FeatureTokens: "", language.FeatureHints: "", language.FeatureLinks: "", language.FeatureColors: "", "diagnostics": "",
+	language.FeatureTokens: "", language.FeatureHints: "", language.FeatureLinks: "", language.FeatureColors: "", language.FeatureDiagnostics: "",
 }
 
 // featureNames returns the names of the features in their order.
@@ -168,136 +166,16 @@ func (a *app) lang(ctx context.Context, host string, q langQuery) error {
 		a.out.jsonDocument(raw)
 		return nil
 	}
-	lines, err := langLines(q, raw)
+	file, _ := q.URI.FilePath()
+	lines, err := language.Lines(q.Feature, file, raw)
 	if err != nil {
 		return fmt.Errorf("the supervisor has sent an answer of another version: %w", err)
 	}
 	for _, line := range lines {
-		a.out.line(line)
+		a.out.line(show.Clean(line))
 	}
 	if len(lines) == 0 {
 		fmt.Fprintf(a.errout, "hostsup: the extensions have no %s here\n", q.Feature)
 	}
 	return nil
-}
-
-// langLines returns a result for people.
-func langLines(q langQuery, raw json.RawMessage) (out []string, err error) {
-	file, _ := q.URI.FilePath()
-	add := func(at string, parts ...string) {
-		parts = slices.DeleteFunc(append([]string{at}, parts...), func(s string) bool { return s == "" })
-		out = append(out, show.Clean(strings.Join(parts, " ")))
-	}
-	edit := func(file string, e language.TextEdit) { add(spanOf(file, e.Range), strconv.Quote(e.Text)) }
-	switch q.Feature {
-	case language.FeatureHover:
-		return out, each(raw, func(h language.HoverText) {
-			for _, text := range h.Contents {
-				for line := range strings.Lines(string(text)) {
-					out = append(out, show.Clean(strings.TrimRight(line, "\r\n")))
-				}
-			}
-		})
-	case language.FeatureDefinition, language.FeatureDeclaration, language.FeatureTypeDefinition, language.FeatureImplementation, language.FeatureReferences:
-		return out, each(raw, func(l language.Location) {
-			at := l.Range.Start
-			if l.Selection != nil {
-				at = l.Selection.Start
-			}
-			add(placeOf(pathOf(l.URI), at))
-		})
-	case language.FeatureCompletion:
-		var list language.CompletionList
-		err = json.Unmarshal(raw, &list)
-		for _, i := range list.Items {
-			add(i.Label.Label+i.Label.Detail, string(i.Kind), i.Detail)
-		}
-		return out, err
-	case language.FeatureSymbols:
-		var tree func(list []language.Symbol, indent string)
-		tree = func(list []language.Symbol, indent string) {
-			for _, s := range list {
-				add(placeOf(file, s.Selection.Start), indent+string(s.Kind), s.Name, s.Detail)
-				tree(s.Children, indent+"  ")
-			}
-		}
-		var all []language.Symbol
-		err = json.Unmarshal(raw, &all)
-		tree(all, "")
-		return out, err
-	case language.FeatureWorkspaceSymbol:
-		return out, each(raw, func(s language.SymbolInformation) {
-			add(placeOf(pathOf(s.Location.URI), s.Location.Range.Start), string(s.Kind), s.Name, s.Container)
-		})
-	case language.FeatureFormat:
-		return out, each(raw, func(e language.TextEdit) { edit(file, e) })
-	case language.FeatureRename:
-		var w *language.WorkspaceEdit
-		if err = json.Unmarshal(raw, &w); err != nil || w == nil {
-			return nil, err
-		}
-		for _, e := range w.Edits {
-			if e.TextEdit != nil {
-				edit(pathOf(e.Resource), *e.TextEdit)
-			} else {
-				add("move", pathOf(e.Old), pathOf(e.New))
-			}
-		}
-		return out, nil
-	case language.FeatureActions:
-		return out, each(raw, func(x language.Action) { add(x.Title, "("+x.Kind+")") })
-	case language.FeatureTokens:
-		return out, each(raw, func(t language.Token) {
-			add(placeOf(file, t.Position), strconv.Itoa(t.Length), t.Type, strings.Join(t.Modifiers, " "))
-		})
-	case "diagnostics":
-		return out, each(raw, func(d struct {
-			Range                 language.Range
-			Severity              int
-			Message, Source, Code string
-		},
-		) {
-			names := map[int]string{1: "hint", 2: "information", 4: "warning", 8: "error"}
-			add(placeOf(file, d.Range.Start)+": "+names[d.Severity]+":", d.Message, strings.TrimSpace(d.Source+" "+d.Code))
-		})
-	}
-	if strings.HasPrefix(string(raw), "[") { // the others as they are, an item a line
-		return out, each(raw, func(one json.RawMessage) { add(string(one)) })
-	}
-	if string(raw) != "null" {
-		add(string(raw))
-	}
-	return out, nil
-}
-
-// each decodes a list.
-func each[T any](raw json.RawMessage, f func(T)) error {
-	var list []T
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return err
-	}
-	for _, one := range list {
-		f(one)
-	}
-	return nil
-}
-
-func placeOf(file string, p language.Position) string {
-	return fmt.Sprintf("%s:%d:%d", file, p.Line+1, p.Character+1)
-}
-
-func spanOf(file string, r language.Range) string {
-	return fmt.Sprintf("%s-%d:%d", placeOf(file, r.Start), r.End.Line+1, r.End.Character+1)
-}
-
-// pathOf returns the path of a file: URI, and other URIs as they are.
-func pathOf(u language.URI) string {
-	parsed, err := url.Parse(string(u))
-	if err != nil {
-		return string(u)
-	}
-	if path, ok := (workbench.URI{Scheme: parsed.Scheme, Authority: parsed.Host, Path: parsed.Path}).FilePath(); ok {
-		return path
-	}
-	return string(u)
 }

@@ -16,10 +16,6 @@ import (
 	"github.com/hostsup/hostsup/workbench/language"
 )
 
-// featureDiagnostics is a feature besides those of package language: what extensions have reported
-// about a document by themselves.
-const featureDiagnostics language.Feature = "diagnostics"
-
 // languageQuery is what [services.AskLanguage] reads.
 type languageQuery struct {
 	language.Query
@@ -49,12 +45,7 @@ func (s *services) AskLanguage(ctx context.Context, host string, query json.RawM
 	}
 	for _, w := range benches {
 		var out any
-		if q.Feature == featureDiagnostics {
-			out, err = problems(ctx, w, q)
-		} else {
-			out, err = workbench.Find[*language.Service](w).Ask(ctx, q.Query)
-		}
-		if err == nil {
+		if out, err = askBench(ctx, w, q); err == nil {
 			return json.Marshal(out)
 		}
 		if !errors.Is(err, language.ErrNoProvider) {
@@ -63,6 +54,14 @@ func (s *services) AskLanguage(ctx context.Context, host string, query json.RawM
 		err = fmt.Errorf("%w: %w", extensions.ErrNoProvider, err)
 	}
 	return nil, err
+}
+
+// askBench asks the extensions of one workbench.
+func askBench(ctx context.Context, w *workbench.Workbench, q languageQuery) (any, error) {
+	if q.Feature == language.FeatureDiagnostics {
+		return problems(ctx, w, q)
+	}
+	return workbench.Find[*language.Service](w).Ask(ctx, q.Query)
 }
 
 // benches returns the workbench of a host, or all of them in the order of their names.

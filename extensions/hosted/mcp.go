@@ -27,10 +27,11 @@ type served struct {
 // openMCP puts an MCP server in front of a host that is to have one.
 func (s *services) openMCP(h *supervisor.Host, svc *service.Service) {
 	allowed := h.Spec().Extensions.MCP
-	work := s.toolsOf(h)
-	if allowed == nil || work == nil {
+	bench := s.benchOf(h)
+	if allowed == nil || bench == nil {
 		return
 	}
+	work := workbench.Find[*tools.Service](bench)
 	server := mcp.New(mcp.Options{
 		Host: h.Name(), Log: s.tree.Log, MaxMessage: h.Spec().Limits.WithDefaults().Frame,
 		List: func(ctx context.Context) ([]mcp.Tool, error) {
@@ -39,6 +40,9 @@ func (s *services) openMCP(h *supervisor.Host, svc *service.Service) {
 				return nil, closed(err)
 			}
 			var out []mcp.Tool
+			if allowed.Languages { // first, so that a tool of an extension does not take a name of theirs
+				out = languageTools(bench)
+			}
 			work.Describe(offers.Manifests) // hosts tell it only when they have run
 			for _, t := range work.Tools() {
 				if allowed.Tools == nil || mcp.Allowed(t.ID, allowed.Tools) {
@@ -74,13 +78,13 @@ func (s *services) offersChanged(host string) {
 	}
 }
 
-// toolsOf returns the language model tools of a host, nil if it is not of VS Code.
-func (s *services) toolsOf(h *supervisor.Host) *tools.Service {
+// benchOf returns the workbench of a host, nil if it is not of VS Code.
+func (s *services) benchOf(h *supervisor.Host) *workbench.Workbench {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.editors {
 		if e.hosts[h.Name()] != nil {
-			return workbench.Find[*tools.Service](e.bench)
+			return e.bench
 		}
 	}
 	return nil

@@ -37,6 +37,8 @@ type Tool struct {
 	Schema      json.RawMessage // of the input: a JSON schema with the type object
 	// Of is the id of the tool or command, for messages.
 	Of string
+	// ReadOnly says that the tool changes nothing that a user has. Clients may call it without asking.
+	ReadOnly bool
 	// Invoke runs the tool. report may be called until Invoke returns. An error of the extension,
 	// of its host or of ctx becomes a result that says so.
 	Invoke func(ctx context.Context, input json.RawMessage, report func(Progress)) (*Result, error)
@@ -189,9 +191,18 @@ func (s *Server) refresh(ctx context.Context) error {
 			continue
 		}
 		s.tools[t.Name] = t
-		s.mcp.AddTool(&sdk.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: object(t.Schema)}, s.handler(t))
+		s.mcp.AddTool(&sdk.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: object(t.Schema), Annotations: t.annotations()}, s.handler(t))
 	}
 	return nil
+}
+
+// annotations returns what a client is told of the effects of a tool; nil: nothing is known.
+func (t Tool) annotations() *sdk.ToolAnnotations {
+	if !t.ReadOnly {
+		return nil
+	}
+	open := false
+	return &sdk.ToolAnnotations{Title: t.Title, ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &open}
 }
 
 // same reports whether clients see no difference.

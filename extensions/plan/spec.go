@@ -47,6 +47,9 @@ type Spec struct {
 type MCP struct {
 	Commands []string // patterns of the ids of commands; none: no commands
 	Tools    []string // patterns of the names of language model tools; nil: all
+	// Languages makes the language features of the extensions tools: hover, definition, references and
+	// others, for files in the workspace folders. They read, and return edits without making them.
+	Languages bool
 }
 
 // The names of the protocols whose hosts can have extensions.

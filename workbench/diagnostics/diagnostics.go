@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/hostsup/hostsup/workbench"
@@ -35,6 +36,21 @@ const (
 	Warning Severity = 4
 	Error   Severity = 8
 )
+
+// String returns the name of a severity, such as "warning", and the number of one without a name.
+func (s Severity) String() string {
+	switch s {
+	case Hint:
+		return "hint"
+	case Info:
+		return "information"
+	case Warning:
+		return "warning"
+	case Error:
+		return "error"
+	}
+	return strconv.Itoa(int(s))
+}
 
 // Diagnostic is a problem in a file.
 type Diagnostic struct {

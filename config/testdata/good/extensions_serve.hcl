@@ -5,7 +5,8 @@ host "code" {
   extensions {
     user = ["/srv/extensions"]
     serve "mcp" {
-      commands = ["git.*", "hello.world"]
+      commands  = ["git.*", "hello.world"]
+      languages = true
     }
   }
 }
