@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/version"
+	"github.com/hostsup/hostsup/link"
 )
 
 // Options configures a [Server]. Host and List must be set.
@@ -191,7 +192,12 @@ func (s *Server) refresh(ctx context.Context) error {
 			continue
 		}
 		s.tools[t.Name] = t
-		s.mcp.AddTool(&sdk.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: object(t.Schema), Annotations: t.annotations()}, s.handler(t))
+		if err := s.add(t, object(t.Schema)); err != nil {
+			s.opt.Log.Warn("a tool has a schema that MCP does not allow, and is offered with any input", "host", s.opt.Host, "tool", t.ID, "error", err)
+			if err := s.add(t, json.RawMessage(anyObject)); err != nil {
+				s.opt.Log.Warn("a tool is not offered", "host", s.opt.Host, "tool", t.ID, "error", err)
+			}
+		}
 	}
 	return nil
 }
@@ -203,6 +209,14 @@ func (t Tool) annotations() *sdk.ToolAnnotations {
 	}
 	open := false
 	return &sdk.ToolAnnotations{Title: t.Title, ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &open}
+}
+
+// add adds a tool. The SDK panics if it refuses its schema, which is that of an extension.
+func (s *Server) add(t Tool, schema json.RawMessage) error {
+	return link.Contain(func() error {
+		s.mcp.AddTool(&sdk.Tool{Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: schema, Annotations: t.annotations()}, s.handler(t))
+		return nil
+	})
 }
 
 // same reports whether clients see no difference.
