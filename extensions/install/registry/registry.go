@@ -181,7 +181,7 @@ func (g getter) file(ctx context.Context, u *url.URL, limit int64) (_ *os.File, 
 // verify compares the digest of a package with that of the file beside it, if there is one.
 func (g getter) verify(ctx context.Context, u *url.URL, p *install.Package) error {
 	beside := *u
-	beside.Path, beside.RawPath = u.Path+".sha256", ""
+	beside.Path, beside.RawPath = u.Path+".sha256", u.EscapedPath()+".sha256"
 	from, err := g.open(ctx, &beside)
 	if errors.Is(err, ErrNotFound) {
 		return nil

@@ -190,6 +190,25 @@ func TestEncryptionIsKept(t *testing.T) {
 	}
 }
 
+// The digest is asked for beside the package, also if the URL has an escaped slash.
+func TestDigestBesideAnEscapedPath(t *testing.T) {
+	data := vsix(t, "1.2.0")
+	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.EscapedPath() {
+		case "/group%2Fproject/acme/words":
+			_, _ = w.Write(data)
+		case "/group%2Fproject/acme/words.sha256":
+			fmt.Fprintf(w, "%064x\n", 7) // of another package
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	})
+	r := &registry.Registry{URL: base + "/group%2Fproject/{publisher}/{name}"}
+	if version, err := get(t.Context(), r, registry.Ref{ID: "acme.words"}); !errors.Is(err, install.ErrDigest) {
+		t.Errorf("got %q, %v", version, err)
+	}
+}
+
 func TestSilentRegistryTimesOut(t *testing.T) {
 	release := make(chan struct{})
 	base := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
