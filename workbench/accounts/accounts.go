@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,7 +18,18 @@ const (
 	maxCalls     = 1000 // at one time
 	maxHeld      = 200  // tokens that are taken out of logs
 	maxKept      = 1000 // of each: sessions that a host was given, accounts that extensions prefer, refusals that were reported
+
+	maxText    = 1000     // bytes of an id or a label that an extension names
+	maxSession = 64 << 10 // bytes of a session of an extension
 )
+
+// tooLong returns an error if a text is longer than maxText. what names the text.
+func tooLong(what, text string) error {
+	if len(text) > maxText {
+		return workbench.Invalid("authentication: %s of at most %d bytes expected, found %d", what, maxText, len(text))
+	}
+	return nil
+}
 
 // Token is a secret text. It does not print itself, also not as JSON.
 type Token string
@@ -133,8 +145,14 @@ type Service struct {
 	given     map[string]map[[2]string]bool // sessions of providers that hosts were given
 	reported  map[[3]string]bool
 	held      map[[sha256.Size]byte]func()
-	order     [][sha256.Size]byte // of held, the oldest one first
+	order     []heldToken // of held, the oldest one first
 	calls     int
+}
+
+// heldToken is a token that is held.
+type heldToken struct {
+	key  [sha256.Size]byte
+	host string // of its provider; "" for one of the program
 }
 
 // provider is one that is registered.
@@ -196,7 +214,7 @@ func (s *Service) Methods() map[string]workbench.Method {
 		m + "$registerAuthenticationProvider":   {Now: s.register},
 		m + "$unregisterAuthenticationProvider": {Now: s.unregister},
 		m + "$sendDidChangeSessions":            {Now: s.changes},
-		m + "$ensureProvider":                   {Do: s.ensure},
+		m + "$ensureProvider":                   {Do: s.bounded(s.ensure)},
 		m + "$getSession":                       {Do: s.bounded(s.session)},
 		m + "$getAccounts":                      {Do: s.bounded(s.accounts)},
 		m + "$removeSession":                    {Do: s.bounded(s.remove)},
@@ -298,12 +316,26 @@ func (s *Service) hold(p *provider, sessions ...Session) {
 				continue
 			}
 			if len(s.order) >= maxHeld {
-				s.held[s.order[0]]()
-				delete(s.held, s.order[0])
-				s.order = s.order[1:]
+				s.letGo()
 			}
 			s.held[key] = s.opt.Hold("token of "+p.id, []byte(token))
-			s.order = append(s.order, key)
+			s.order = append(s.order, heldToken{key, p.host})
 		}
 	}
+}
+
+// letGo lets the oldest token go of the host that has the most, so that a host cannot have those of
+// others shown. The caller must hold mu.
+func (s *Service) letGo() {
+	counts, most := map[string]int{}, s.order[0].host
+	for _, t := range s.order {
+		if counts[t.host]++; counts[t.host] > counts[most] {
+			most = t.host
+		}
+	}
+	i := slices.IndexFunc(s.order, func(t heldToken) bool { return t.host == most })
+	key := s.order[i].key
+	s.held[key]()
+	delete(s.held, key)
+	s.order = slices.Delete(s.order, i, i+1)
 }

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -26,6 +27,9 @@ func (s *Service) register(c *workbench.Call) (any, error) {
 		if err := c.Args(&p.ID, &p.Label, &p.SupportsMultipleAccounts); err != nil {
 			return nil, err
 		}
+	}
+	if err := cmp.Or(tooLong("the id of a provider", p.ID), tooLong("the label of a provider", p.Label)); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,9 +236,15 @@ func read(raw json.RawMessage) (Session, error) {
 		Scopes                   []string
 	}
 	var all map[string]json.RawMessage
+	if len(raw) > maxSession {
+		return Session{}, workbench.Invalid("a session of at most %d bytes expected of the provider of accounts, found %d", maxSession, len(raw))
+	}
 	if workbench.Decode(raw, &in) != nil || workbench.Decode(raw, &all) != nil || in.ID == "" || in.AccessToken == "" {
 		// The text of the session is not told, it may have a token.
 		return Session{}, workbench.Invalid("a session with id, accessToken, account and scopes expected of the provider of accounts")
+	}
+	if err := cmp.Or(tooLong("the id of a session", in.ID), tooLong("the id of an account", in.Account.ID), tooLong("the label of an account", in.Account.Label)); err != nil {
+		return Session{}, err
 	}
 	for name, value := range all {
 		if string(value) == "null" { // undefined

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,6 +34,9 @@ func readRequest(c *workbench.Call) (r request, err error) {
 		AuthorizationServer            json.RawMessage
 	}
 	if err := c.Args(&r.provider, nil, &r.extension, nil, &o); err != nil {
+		return r, err
+	}
+	if err := cmp.Or(tooLong("the id of a provider", r.provider), tooLong("the id of an extension", r.extension)); err != nil {
 		return r, err
 	}
 	if raw := c.Raw(1); len(raw) > 0 && raw[0] == '{' {
@@ -261,8 +265,10 @@ func (s *Service) accounts(ctx context.Context, c *workbench.Call) (any, error) 
 		return nil, err
 	}
 	s.hold(p, list...)
+	seen := map[string]bool{}
 	for _, one := range list {
-		if !slices.ContainsFunc(out, func(a Account) bool { return a.ID == one.Account.ID }) {
+		if !seen[one.Account.ID] {
+			seen[one.Account.ID] = true
 			out = append(out, one.Account)
 		}
 	}
