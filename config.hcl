@@ -329,7 +329,8 @@ host "ticker" {
 #     storage     = "/var/lib/code"    # for what they keep and log
 #     accounts    = { "github" = ["acme.pulls"] } # who may use whose accounts
 #     startup     = "10s"              # the longest that onStartupFinished waits
-#     serve "mcp" {                    # what clients of hostsup attach code get as tools
+#     serve "mcp" {                    # what clients of hostsup attach code get as tools;
+#                                      # serve "lsp": a language server for editors
 #       commands  = ["git.*"]          # that they can execute; none without it
 #       tools     = ["*"]              # language model tools; all without it
 #       languages = true               # hover, definition, rename (as edits) and others; none without it

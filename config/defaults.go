@@ -72,6 +72,6 @@ func Reference() []Setting {
 	add("", execServerSection(newExecServerDecl()))
 	add("", serveSection(newServeDecl()))
 	add("serve.auth.", serveTokenSection(&ConsoleToken{}))
-	add("host.extensions.", doorSection(&plan.MCP{}))
+	add("host.extensions.", doorSection(new([]string), &plan.MCP{}))
 	return out
 }

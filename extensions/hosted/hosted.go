@@ -184,6 +184,7 @@ func (s *services) added(h *supervisor.Host) error {
 		Changed: func() { s.offersChanged(h.Name()) },
 	})
 	s.openMCP(h, svc)
+	s.openLSP(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.list == nil {
@@ -231,7 +232,7 @@ func (s *services) removed(ctx context.Context, h *supervisor.Host) error {
 	svc := s.list[h.Name()]
 	delete(s.list, h.Name())
 	s.mu.Unlock()
-	s.closeMCP(h.Name(), fmt.Errorf("%w: %q was removed, or is not the one any more that was attached to", supervisor.ErrNoHost, h.Name()))
+	s.closeDoor(h.Name(), fmt.Errorf("%w: %q was removed, or is not the one any more that was attached to", supervisor.ErrNoHost, h.Name()))
 	if svc == nil {
 		return nil
 	}
@@ -260,7 +261,7 @@ func (s *services) close() error {
 	s.list, s.editors = nil, nil
 	s.mu.Unlock()
 	s.servers.Range(func(host, _ any) bool {
-		s.closeMCP(host.(string), supervisor.ErrClosed)
+		s.closeDoor(host.(string), supervisor.ErrClosed)
 		return true
 	})
 	for _, svc := range list {

@@ -18,10 +18,10 @@ import (
 // methodCommand executes a command in the host of its extension, which is activated first.
 const methodCommand = "ExtHostCommands.$executeContributedCommand"
 
-// served is the MCP server in front of a host.
+// served is the MCP or LSP server in front of a host.
 type served struct {
-	*mcp.Server
-	leave func() // takes its door away
+	server interface{ Close(reason error) }
+	leave  func() // takes its door away
 }
 
 // openMCP puts an MCP server in front of a host that is to have one.
@@ -61,20 +61,22 @@ func (s *services) openMCP(h *supervisor.Host, svc *service.Service) {
 	s.servers.Store(h.Name(), &served{server, door.Open(h)})
 }
 
-// closeMCP takes the MCP server in front of a host away, if there is one. reason is why, for its
+// closeDoor takes the server in front of a host away, if there is one. reason is why, for its
 // clients.
-func (s *services) closeMCP(host string, reason error) {
+func (s *services) closeDoor(host string, reason error) {
 	if v, ok := s.servers.LoadAndDelete(host); ok {
-		server := v.(*served)
-		server.leave()
-		server.Close(reason)
+		door := v.(*served)
+		door.leave()
+		door.server.Close(reason)
 	}
 }
 
 // offersChanged tells the MCP server of a host that the tools may have changed. It does not block.
 func (s *services) offersChanged(host string) {
-	if server, ok := s.servers.Load(host); ok {
-		server.(*served).Changed()
+	if door, ok := s.servers.Load(host); ok {
+		if server, ok := door.(*served).server.(*mcp.Server); ok {
+			server.Changed()
+		}
 	}
 }
 

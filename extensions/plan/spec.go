@@ -37,6 +37,10 @@ type Spec struct {
 	// It has an effect for hosts of protocol vscode only.
 	MCP *MCP
 
+	// LSP serves the extensions as a language server to clients that attach to the host; nil: no client
+	// can. A host has MCP or LSP. It has an effect for hosts of protocol vscode only.
+	LSP *LSP
+
 	// NoProfiles disables CPU profiles of hanging hosts. A profile shows which
 	// extension uses the processor; the inspector of the host's node is open meanwhile.
 	NoProfiles bool
@@ -50,6 +54,12 @@ type MCP struct {
 	// Languages makes the language features of the extensions tools: hover, definition, references and
 	// others, for files in the workspace folders. They read, and return edits without making them.
 	Languages bool
+}
+
+// LSP selects what LSP clients can do besides asking about documents. In a pattern, * stands for any text,
+// also with dots.
+type LSP struct {
+	Commands []string // patterns of the ids of commands; nil: those only that extensions offer with code actions, lenses and completions
 }
 
 // The names of the protocols whose hosts can have extensions.

@@ -35,6 +35,9 @@ func (s *Service) changed(d *document, e *text.Event) {
 		}
 	}
 	s.setDirty(d, dirty)
+	for f := range s.subscribers {
+		(*f)(d.uri)
+	}
 }
 
 // isDirty reports whether a document has changes that are not saved. The caller must hold mu.

@@ -67,6 +67,8 @@ type Service struct {
 	active    *group
 	lastID    int // of groups, editors, groups of undo, uses
 	closed    bool
+
+	subscribers map[*func(workbench.URI)]bool // of changes
 }
 
 // New returns the service of a workbench without documents.

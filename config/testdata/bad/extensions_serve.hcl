@@ -4,7 +4,7 @@ host "twice" {
   protocol = "vscode"
   extensions {
     user = ["/srv/extensions"]
-    serve "lsp" {}
+    serve "dap" {}
     serve "mcp" {
       commands = "git.*"
       resources = []
@@ -31,4 +31,16 @@ host "app" {
 serve "mcp" {
   listen = "127.0.0.1:7780"
   hosts  = ["unserved", "app"]
+}
+
+host "both" {
+  command  = ["node", "/opt/code/out/bootstrap-fork.js", "--type=extensionHost"]
+  protocol = "vscode"
+  extensions {
+    user = ["/srv/extensions"]
+    serve "lsp" {
+      tools = ["*"]
+    }
+    serve "mcp" {}
+  }
 }
