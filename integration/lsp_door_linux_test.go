@@ -151,7 +151,7 @@ func resolvesItems(t *testing.T, a *attached, doc dict) {
 			t.Errorf("%s", now)
 		}
 	}
-	for _, want := range []string{"zebra 14 1 zebra\n", "alpha 1 2 alpha($1)\n", "typed . 1 1 typed .\n"} {
+	for _, want := range []string{"zebra 14 1 zebra\n", "alpha 10 2 alpha($1)\n", "typed . 10 1 typed .\n"} {
 		if !strings.Contains(found, want) {
 			t.Errorf("%q is not in %q", want, found)
 		}
