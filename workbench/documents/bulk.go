@@ -99,6 +99,8 @@ type bulk struct {
 	news    []filesRun
 	batches int
 	depth   int // of edits with which participants answer edits of participants
+
+	operations, answered int // file operations: of the edit itself, and of participants
 }
 
 // planned is a document as the edit will leave it.

@@ -14,6 +14,28 @@ import (
 // operations of their own.
 const maxDepth = 8
 
+// The bounds of the file operations of a workspace edit. Each is compared with those before it, and
+// participants may answer each one with several, which participants answer again.
+const (
+	maxOperations = 10_000 // of the edit itself
+	maxAnswered   = 1000   // of all participants together
+)
+
+// count counts an operation. The error of one too many leaves out what a participant has answered, or
+// refuses the edit if it is one of its own.
+func (b *bulk) count() error {
+	if b.depth > 0 {
+		if b.answered++; b.answered > maxAnswered {
+			return refuse("extensions answer file operations with more than %d file operations, which is the limit", maxAnswered)
+		}
+		return nil
+	}
+	if b.operations++; b.operations > maxOperations {
+		return refuse("a workspace edit of at most %d file operations expected", maxOperations)
+	}
+	return nil
+}
+
 // planFiles plans operations of one kind. Before them it plans the edits of the extensions that take
 // part in such operations, so that all of it is made or nothing, in one step of undo. Extensions see
 // the files as they are before the whole edit.
@@ -21,6 +43,9 @@ func (b *bulk) planFiles(ctx context.Context, edits []change, steps []step) ([]s
 	var runs []filesRun
 	before := len(b.news)
 	for _, e := range edits {
+		if err := b.count(); err != nil {
+			return nil, err
+		}
 		run, err := b.run(e)
 		if err != nil {
 			return nil, err
