@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle"
+	sandboxpolicy "github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // Language features are tools of an MCP client, which get paths and positions as compilers print them.
@@ -98,6 +99,35 @@ func TestLanguageFeaturesAreToolsOfMCP(t *testing.T) {
 		if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
 			t.Errorf("the file was changed: %q, %v", after, err)
 		}
+	})
+}
+
+// An agent cannot show a confined host a file that its sandbox hides, before its first start and after.
+func TestLanguageToolsOfAConfinedHost(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		work, state := t.TempDir(), t.TempDir()
+		shown := written(t, work, "shown.acme", "def one\n")
+		hidden := written(t, work, "hidden.acme", "def one\n")
+		opened(t, work, state)
+		for _, path := range []string{shown, hidden} { // which only the policy distinguishes
+			if err := os.Chmod(path, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		spec := edited(t, version, "features", func(s *plan.Spec, o *vscode.Options) {
+			s.MCP = &plan.MCP{Languages: true}
+			o.State, o.Reconnect, o.Workspace = state, true, &vscode.Workspace{Folders: []string{work}}
+		})
+		confineHost(t, &spec, "features", sandboxpolicy.Policy{Read: []string{work}, Write: []string{state}, Deny: []string{hidden}})
+		sup, h := alone(t, spec)
+		c := attachMCP(t, sup, h.Name())
+		refused := func() {
+			t.Helper()
+			same(t, c.calls(t, "language_symbols", map[string]any{"file": hidden}), "error: NoPermissions: "+hidden+": the sandbox of the host does not allow this")
+		}
+		refused()
+		same(t, c.calls(t, "language_symbols", map[string]any{"file": shown}), shown+":1:5 variable one a word")
+		refused()
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/mcp"
+	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/folders"
@@ -71,26 +72,23 @@ var allLanguageTools = []languageTool{
 }
 
 // languageTools returns the language features of a workbench as tools of MCP.
-func languageTools(w *workbench.Workbench) (out []mcp.Tool) {
+func languageTools(h *supervisor.Host, e *editor) (out []mcp.Tool) {
 	for _, t := range allLanguageTools {
 		name := "language_" + strings.ReplaceAll(string(t.feature), "-", "_")
 		out = append(out, mcp.Tool{
 			ID: name, Name: name, Title: t.title, Description: t.description, Schema: t.schema(), Of: "The tool " + name, ReadOnly: true,
 			Invoke: func(ctx context.Context, input json.RawMessage, _ func(mcp.Progress)) (*mcp.Result, error) {
-				return t.invoke(ctx, w, input)
+				return t.invoke(ctx, h, e, input)
 			},
 		})
 	}
 	return out
 }
 
-// hasFile reports whether the tool is asked about a file.
-func (t languageTool) hasFile() bool { return t.feature != language.FeatureWorkspaceSymbol }
-
 // schema returns the schema of the input.
 func (t languageTool) schema() json.RawMessage {
 	var props []string
-	if t.hasFile() {
+	if t.feature != language.FeatureWorkspaceSymbol {
 		props = append(props, propFile)
 	}
 	if t.position {
@@ -228,12 +226,22 @@ func below(path, folder string) bool {
 }
 
 // invoke asks the extensions.
-func (t languageTool) invoke(ctx context.Context, w *workbench.Workbench, input json.RawMessage) (*mcp.Result, error) {
-	q, limit, err := t.read(input, workbench.Find[*folders.Service](w).Folders())
+func (t languageTool) invoke(ctx context.Context, h *supervisor.Host, e *editor, input json.RawMessage) (*mcp.Result, error) {
+	q, limit, err := t.read(input, workbench.Find[*folders.Service](e.bench).Folders())
 	if err != nil {
 		return nil, err
 	}
-	out, err := askBench(ctx, w, q)
+	file, isFile := q.URI.FilePath()
+	if isFile && e.guards.readable(file) != nil {
+		// What a confined host must not read is known when it has been started, as the question does.
+		if err := h.Raise(ctx); err != nil {
+			return nil, err
+		}
+		if err := e.guards.readable(file); err != nil {
+			return nil, err
+		}
+	}
+	out, err := askBench(ctx, e.bench, q)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +249,6 @@ func (t languageTool) invoke(ctx context.Context, w *workbench.Workbench, input 
 	if err != nil {
 		return nil, err
 	}
-	file, _ := q.URI.FilePath()
 	lines, err := language.Lines(q.Feature, file, raw)
 	if err != nil {
 		return nil, err

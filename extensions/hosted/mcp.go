@@ -27,11 +27,11 @@ type served struct {
 // openMCP puts an MCP server in front of a host that is to have one.
 func (s *services) openMCP(h *supervisor.Host, svc *service.Service) {
 	allowed := h.Spec().Extensions.MCP
-	bench := s.benchOf(h)
-	if allowed == nil || bench == nil {
+	e := s.household(h)
+	if allowed == nil || e == nil {
 		return
 	}
-	work := workbench.Find[*tools.Service](bench)
+	work := workbench.Find[*tools.Service](e.bench)
 	server := mcp.New(mcp.Options{
 		Host: h.Name(), Log: s.tree.Log, MaxMessage: h.Spec().Limits.WithDefaults().Frame,
 		List: func(ctx context.Context) ([]mcp.Tool, error) {
@@ -41,7 +41,7 @@ func (s *services) openMCP(h *supervisor.Host, svc *service.Service) {
 			}
 			var out []mcp.Tool
 			if allowed.Languages { // first, so that a tool of an extension does not take a name of theirs
-				out = languageTools(bench)
+				out = languageTools(h, e)
 			}
 			work.Describe(offers.Manifests) // hosts tell it only when they have run
 			for _, t := range work.Tools() {
@@ -80,13 +80,13 @@ func (s *services) offersChanged(host string) {
 	}
 }
 
-// benchOf returns the workbench of a host, nil if it is not of VS Code.
-func (s *services) benchOf(h *supervisor.Host) *workbench.Workbench {
+// household returns the workbench of a host with what belongs to it, nil if it is not of VS Code.
+func (s *services) household(h *supervisor.Host) *editor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.editors {
 		if e.hosts[h.Name()] != nil {
-			return e.bench
+			return e
 		}
 	}
 	return nil

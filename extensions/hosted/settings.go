@@ -2,6 +2,8 @@ package hosted
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/hostsup/hostsup/extensions/vscode"
@@ -75,6 +77,23 @@ func (g *guards) of(host string) workbench.Guard {
 	defer g.mu.Unlock()
 	if one := g.all[host]; one != nil && one.Confines() {
 		return one
+	}
+	return nil
+}
+
+// readable returns an error if one of the hosts is confined and must not read a file: the text of a
+// document goes to all of them.
+func (g *guards) readable(path string) error {
+	g.mu.Lock()
+	all := slices.Collect(maps.Values(g.all))
+	g.mu.Unlock()
+	for _, one := range all {
+		if !one.Confines() {
+			continue
+		}
+		if err := workbench.Allowed(one, path, workbench.Read); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -184,6 +184,21 @@ func fails(name string, err error) Tool {
 	return Tool{Name: name, Of: "The tool " + name, Invoke: func(context.Context, json.RawMessage, func(Progress)) (*Result, error) { return nil, err }}
 }
 
+func TestToolsThatOnlyReadSaySo(t *testing.T) {
+	reads, acts := fails("reads", nil), fails("acts", nil)
+	reads.Title, reads.ReadOnly = "Reads", true
+	s := serve(t, reads, acts)
+	list, err := s.client.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, tool := range list.Tools {
+		if a := tool.Annotations; tool.Name == "acts" && a != nil || tool.Name == "reads" && (a == nil || !a.ReadOnlyHint || a.Title != "Reads") {
+			t.Errorf("%s: %+v", tool.Name, a)
+		}
+	}
+}
+
 func TestErrorsAreResults(t *testing.T) {
 	s := serve(t,
 		fails("plain", errors.New("broken")),
