@@ -328,6 +328,12 @@ host "ticker" {
 #     settings_file = "/srv/settings.json"   # this file
 #     storage     = "/var/lib/code"    # for what they keep and log
 #     accounts    = { "github" = ["acme.pulls"] } # who may use whose accounts
+#     questions   = "dismiss"          # or ask: they wait for hostsup answer
+#     question_wait = "5m"             # and are dismissed then
+#     question "Install * now?" {      # how a question with this text is answered
+#       extension = "golang.go"        # of this extension; all without it
+#       answer    = "Yes"              # an item, a text or a path; dismissed without it
+#     }
 #     startup     = "10s"              # the longest that onStartupFinished waits
 #     serve "mcp" {                    # what clients of hostsup attach code get as tools;
 #                                      # serve "lsp": a language server for editors

@@ -85,7 +85,7 @@ func (r *reader) units(body hcl.Body, d *hostDecl) {
 // ofProtocol lists the settings of an extensions block that only hosts of one
 // protocol use.
 var ofProtocol = map[string][]string{
-	plan.VSCode:  {"builtin", "user", "development", "registry", "trusted", "settings", "settings_file", "storage", "accounts"},
+	plan.VSCode:  {"builtin", "user", "development", "registry", "trusted", "settings", "settings_file", "storage", "accounts", "questions", "question_wait"},
 	plan.Hostsup: {"deactivate"},
 }
 

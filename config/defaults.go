@@ -5,6 +5,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/hosted"
 	"github.com/hostsup/hostsup/extensions/plan"
+	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/inspect"
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/intercept/secret/stores"
@@ -73,5 +74,6 @@ func Reference() []Setting {
 	add("", serveSection(newServeDecl()))
 	add("serve.auth.", serveTokenSection(&ConsoleToken{}))
 	add("host.extensions.", doorSection(new([]string), &plan.MCP{}))
+	add("host.extensions.", questionSection(&vscode.QuestionRule{}))
 	return out
 }

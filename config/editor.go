@@ -24,7 +24,22 @@ type editorDecl struct {
 	settingsFile string
 	storage      string
 	accounts     map[string][]string
+	ask          asking
+	questions    vscode.Questions
 }
+
+func newEditorDecl() editorDecl {
+	return editorDecl{ask: dismissQuestions, questions: vscode.Questions{Wait: 5 * time.Minute}}
+}
+
+// asking is what becomes of questions that no question block decides.
+type asking string
+
+// Values of asking.
+const (
+	dismissQuestions asking = "dismiss"
+	askQuestions     asking = "ask"
+)
 
 // reconnectDecl is a reconnect block.
 type reconnectDecl struct{ grace time.Duration }
@@ -54,8 +69,9 @@ func (r *reader) editor(d *hostDecl) vscode.Options {
 	_, confined := d.at["sandbox"] // it cannot reach the supervisor's sockets
 	opt := vscode.Options{
 		Root: r.build(d), State: e.storage, Name: d.spec.Name, Reconnect: reconnect || confined, Grace: d.reconnect.grace,
-		SettingsFile: e.settingsFile, Settings: e.settings, Accounts: e.accounts,
+		SettingsFile: e.settingsFile, Settings: e.settings, Accounts: e.accounts, Questions: e.questions,
 	}
+	opt.Questions.Ask = e.ask == askQuestions
 	if folders := d.extensions.spec.Workspace; len(folders) > 0 {
 		opt.Workspace = &vscode.Workspace{Folders: folders, Untrusted: e.untrusted}
 	}

@@ -28,15 +28,15 @@ func TestEditor(t *testing.T) {
 			t.Fatal(g.Name)
 		}
 		o := p.Options()
-		text := fmt.Sprint(o.Root, " ", o.State, " ", o.Name, " ", o.Reconnect, " ", o.Grace, " ", o.SettingsFile, " ", o.Settings, " ", o.Accounts)
+		text := fmt.Sprint(o.Root, " ", o.State, " ", o.Name, " ", o.Reconnect, " ", o.Grace, " ", o.SettingsFile, " ", o.Settings, " ", o.Accounts, " ", o.Questions)
 		if o.Workspace != nil {
 			text += fmt.Sprintf(" %+v", *o.Workspace)
 		}
 		got = append(got, text)
 	}
-	want := "/opt/code /var/lib/code code true 1h0m0s /etc/hostsup/missing.json map[[go]:map[editor.tabSize:8] hello.greeting:hi] map[github:[acme.pulls]]" +
+	want := "/opt/code /var/lib/code code true 1h0m0s /etc/hostsup/missing.json map[[go]:map[editor.tabSize:8] hello.greeting:hi] map[github:[acme.pulls]] {[{Install * now? golang.go Yes false} {name   false} {*   true}] true 1m0s}" +
 		" {Name: Folders:[/srv/projects] Untrusted:true}\n" +
-		"/opt/code  early false 3h0m0s  map[] map[]"
+		"/opt/code  early false 3h0m0s  map[] map[] {[] false 5m0s}"
 	if text := strings.Join(got, "\n"); text != want {
 		t.Errorf("got:\n%s", text)
 	}

@@ -31,14 +31,14 @@ type extensionsDecl struct {
 // newExtensionsDecl returns the defaults that package plan documents. The default of
 // quiet is the window, whatever its value.
 func newExtensionsDecl() extensionsDecl {
-	return extensionsDecl{spec: plan.Spec{Startup: 10 * time.Second, Deactivate: 5 * time.Second, Blame: blame.Rules{Window: 5 * time.Minute, MaxLives: 8}}}
+	return extensionsDecl{editor: newEditorDecl(), spec: plan.Spec{Startup: 10 * time.Second, Deactivate: 5 * time.Second, Blame: blame.Rules{Window: 5 * time.Minute, MaxLives: 8}}}
 }
 
 func extensionsSection(d *extensionsDecl) section {
 	s := &d.spec
 	return section{
 		name: "extensions", doc: "The extensions of a host: which it has, and when one is isolated.", speaks: true,
-		labeled: []hcl.BlockHeaderSchema{declareHeader, doorHeader},
+		labeled: []hcl.BlockHeaderSchema{declareHeader, doorHeader, questionHeader},
 		settings: []setting{
 			named("builtin", "folders of extensions, or of one, that ship with the editor", extensionFolders(&s.Folders, extensions.Builtin)),
 			named("user", "folders of installed ones; of two with the same id the newer one counts", extensionFolders(&s.Folders, extensions.User)),
@@ -53,6 +53,8 @@ func extensionsSection(d *extensionsDecl) section {
 			named("settings_file", "a file of settings as the editor has it: JSON with comments; extensions change it", path(&d.editor.settingsFile, checkSettings)),
 			named("storage", "folder for what extensions keep and log, in one named as the host; default: hostsup/vscode in the user's folder for caches", path(&d.editor.storage, nil)),
 			named("accounts", "which extensions may use the accounts of a provider, by its id, besides the extension that provides them", accountUsers(&d.editor.accounts)),
+			named("questions", "what becomes of questions of extensions that no question block decides: they are dismissed, or wait for hostsup answer", choice(&d.editor.ask, dismissQuestions, askQuestions)),
+			named("question_wait", "how long such a question waits until it is dismissed", duration(&d.editor.questions.Wait, nil)),
 			named("deactivate", "how long an extension of a host of protocol hostsup may take to end before its host is restarted", duration(&s.Deactivate, nil)),
 			named("startup", "the longest that onStartupFinished waits for the rest of the startup", duration(&s.Startup, nil)),
 		},

@@ -72,6 +72,7 @@ func (r *reader) hostOr(d *hostDecl, b *hcl.Block, group string) *hostDecl {
 	d.places = r.section(b.Body, b.DefRange, table, replyHeader, forwardHeader, throttleHeader)
 	r.remote(d, b, table)
 	r.kind(d)
+	r.questions(b.Body, d)
 	d.speech.editor = r.editor(d)
 	d.spec.Protocol = protocols[d.protocol](d.speech)
 	h := &d.spec

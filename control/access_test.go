@@ -20,6 +20,7 @@ import (
 	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench/questions"
 )
 
 // secretOf is the text of the token that has a role.
@@ -198,6 +199,8 @@ func TestRolesOfAllRoutes(t *testing.T) {
 		change("language")
 		return nil, nil
 	}
+	sup.Asking = []questions.Question{{ID: "golang.go", Host: "ts"}}
+	sup.OnAnswer = func(string, []string, bool) error { change("answer"); return nil }
 	h := sup.Members[0]
 	h.OnVerb = func(_ context.Context, verb string) error {
 		if verb != "wait" {
@@ -220,7 +223,7 @@ func TestRolesOfAllRoutes(t *testing.T) {
 			seen++
 			least := control.Role(op["security"].([]any)[0].(map[string]any)["token"].([]any)[0].(string))
 			id := op["operationId"].(string)
-			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "language": `{"query":{"feature":"hover"}}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x.hcl"}`}[id]
+			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "answer": `{"dismiss":true}`, "language": `{"query":{"feature":"hover"}}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x.hcl"}`}[id]
 			at := strings.NewReplacer("{host}", "ts", "{id}", "golang.go", "{verb}", "disable").Replace(path)
 			if id == "logs" || id == "allLogs" {
 				at += "?n=1"

@@ -18,6 +18,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench/questions"
 )
 
 // Supervisor is the tree that a Server controls; [Over] makes one of a running tree. Its
@@ -39,6 +40,10 @@ type Supervisor interface {
 	Channel(host, name string) (ChannelLog, error)
 	// AskLanguage asks the extensions of VS Code about a document; see [supervisor.Supervisor.AskLanguage].
 	AskLanguage(ctx context.Context, host string, query json.RawMessage) (json.RawMessage, error)
+	// Questions returns the open questions of extensions of a host, "" for all hosts.
+	Questions(host string) ([]questions.Question, error)
+	// AnswerQuestion answers a question, or dismisses it; see [questions.Service.Answer].
+	AnswerQuestion(ctx context.Context, id string, values []string, dismiss bool) error
 	Host(name string) (Host, error)
 	// Instances returns the instances of name, each call of which goes to one of them, and
 	// their names; nil if there are none.

@@ -8,6 +8,7 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench/questions"
 )
 
 // Class is the kind of an error, for scripts: it is the "class" of an error in JSON and
@@ -41,6 +42,8 @@ const (
 	Unknown      Class = "unknown"        // the supervisor does not know the request: another version
 	Internal     Class = "internal"       // none of the above
 
+	NoSuchQuestion Class = "no_such_question" // no question of that id is open
+
 	NoSuchChannel Class = "no_such_channel" // the host has no output channel of that name
 
 	NoSuchExtension Class = "no_such_extension" // there is no extension of that id
@@ -62,6 +65,8 @@ var classes = []struct {
 	{NoSuchCrash, http.StatusNotFound, supervisor.ErrNoCrash},
 	{NoSuchExtension, http.StatusNotFound, extensions.ErrUnknown},
 	{NoSuchChannel, http.StatusNotFound, extensions.ErrNoChannel},
+	{NoSuchQuestion, http.StatusNotFound, questions.ErrNoQuestion},
+	{Invalid, http.StatusBadRequest, questions.ErrAnswer},
 	{NoExtensions, http.StatusConflict, extensions.ErrNoExtensions},
 	{NoExtensions, http.StatusConflict, extensions.ErrNoFolders},
 	{NoProvider, http.StatusNotFound, extensions.ErrNoProvider},

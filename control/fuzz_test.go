@@ -21,6 +21,7 @@ import (
 	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench/questions"
 )
 
 // FuzzDocument makes requests out of the document, right ones and ones that are wrong
@@ -97,6 +98,8 @@ func noted(changed *atomic.Bool) control.Supervisor {
 		changed.Store(true)
 		return nil, nil
 	}
+	sup.Asking = []questions.Question{{ID: "q", Host: "ts"}}
+	sup.OnAnswer = func(string, []string, bool) error { changed.Store(true); return nil }
 	sup.OnActivate = func(context.Context, string, string) error { changed.Store(true); return nil }
 	h.OnVerb = func(_ context.Context, verb string) error { changed.Store(verb != "wait"); return nil }
 	call := h.OnCall

@@ -29,6 +29,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench/questions"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -88,6 +89,10 @@ func everything() *controltest.Supervisor {
 		OnLanguage: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`[{"contents":["text"]}]`), nil
 		},
+		Asking: []questions.Question{
+			{ID: "k3bq7a2x", Host: "ts", Extension: "golang.go", Kind: questions.Message, Text: "Install the tools?", Items: []string{"Yes", "No"}, Asked: at, Until: at.Add(questions.DefaultWait)},
+			{ID: "m5cd2w7y", Host: "ts", Kind: questions.Input, Text: "the password", Password: true, Asked: at, Until: at.Add(questions.DefaultWait)},
+		},
 		OnRescan: func(context.Context, string) ([]extensions.Difference, error) {
 			return []extensions.Difference{
 				{Host: "ts", ID: "acme.css", Change: extensions.Added, After: "1.0.0"},
@@ -141,6 +146,9 @@ func TestShapes(t *testing.T) {
 		{"extension.json", "POST", "/v1/extensions/acme.theme/disable", "", "application/json", "/v1/extensions/{id}/{verb}"},
 		{"rescan.json", "POST", "/v1/extensions/rescan?host=ts", "", "application/json", ""},
 		{"language.json", "POST", "/v1/language", `{"query":{"feature":"hover"}}`, "application/json", ""},
+		{"questions.json", "GET", "/v1/questions?host=ts", "", "application/json", "/v1/questions"},
+		{"answer.json", "POST", "/v1/questions/k3bq7a2x", `{"values":["Yes"]}`, "application/json", "/v1/questions/{id}"},
+		{"error_question.json", "POST", "/v1/questions/x", `{"dismiss":true}`, "application/json", "/v1/questions/{id}"},
 		{"activate.json", "POST", "/v1/activate", `{"event":"onLanguage:go"}`, "application/json", ""},
 		{"inspect.json", "POST", "/v1/hosts/ts/inspect", "", "application/json", "/v1/hosts/{host}/inspect"},
 		{"error_extension.json", "POST", "/v1/extensions/golang.g/release?host=ts", "", "application/json", "/v1/extensions/{id}/{verb}"},

@@ -18,6 +18,19 @@ type Method struct {
 	Now func(c *Call) (any, error)
 	// Do answers on a goroutine of its own, until ctx ends.
 	Do func(ctx context.Context, c *Call) (any, error)
+	// Begin is called on the read loop of the host, in the order of the requests, and must not block.
+	// What it returns answers on a goroutine of its own, until ctx ends.
+	Begin func(c *Call) func(ctx context.Context) (any, error)
+}
+
+// functions returns how many fields are set.
+func (m *Method) functions() (n int) {
+	for _, set := range []bool{m.Now != nil, m.Do != nil, m.Begin != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
 }
 
 // Service has methods of main-thread objects. It must be safe for concurrent use, because several
@@ -61,7 +74,7 @@ func New(services ...Service) *Workbench {
 	w := &Workbench{methods: map[string]Method{}, services: services, up: map[string]*Host{}}
 	for _, s := range services {
 		for name, m := range s.Methods() {
-			if _, twice := w.methods[name]; twice || (m.Now == nil) == (m.Do == nil) {
+			if _, twice := w.methods[name]; twice || m.functions() != 1 {
 				panic(fmt.Sprintf("workbench: method %s of %T: exactly one service and one function expected", name, s))
 			}
 			w.methods[name] = m
@@ -158,6 +171,11 @@ func (w *Workbench) inbound(host *actors.Ref, guard Guard, life uint64, m *codec
 	}
 	var result codec.Raw
 	err := link.Contain(func() error {
+		if method.Begin != nil {
+			finish := method.Begin(c)
+			v.Handle = func(ctx context.Context, _ *actors.Incoming) (any, error) { return finish(ctx) }
+			return nil
+		}
 		out, err := method.Now(c)
 		if err != nil || out == nil {
 			return err
@@ -167,6 +185,9 @@ func (w *Workbench) inbound(host *actors.Ref, guard Guard, life uint64, m *codec
 	})
 	if err != nil {
 		v.Err = err
+		return v
+	}
+	if v.Handle != nil {
 		return v
 	}
 	v.Reply = &codec.Message{Result: result}

@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -82,7 +83,7 @@ func (n named) Methods() map[string]Method { return n }
 
 func TestServicesMustNotOverlap(t *testing.T) {
 	now := Method{Now: func(*Call) (any, error) { return nil, nil }}
-	for _, wrong := range [][]Service{{named{"A.$b": now}, named{"A.$b": now}}, {named{"A.$b": {}}}} {
+	for _, wrong := range [][]Service{{named{"A.$b": now}, named{"A.$b": now}}, {named{"A.$b": {}}}, {named{"A.$b": {Now: now.Now, Begin: func(*Call) func(context.Context) (any, error) { return nil }}}}} {
 		func() {
 			defer func() {
 				if recover() == nil {

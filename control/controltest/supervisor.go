@@ -25,6 +25,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench/questions"
 )
 
 // Supervisor is a [control.Supervisor] that returns the values of its fields. They
@@ -45,7 +46,10 @@ type Supervisor struct {
 	Channeled  map[extensions.Channel]*Host // output channels of all hosts, and what has their lines
 	// OnLanguage answers questions about documents; without it no extension provides anything.
 	OnLanguage func(ctx context.Context, host string, query json.RawMessage) (json.RawMessage, error)
-	OnSet      func(ctx context.Context, host, id string, verb extensions.Verb) error
+	Asking     []questions.Question // open questions of all hosts
+	// OnAnswer answers one of Asking; without it every answer does.
+	OnAnswer func(id string, values []string, dismiss bool) error
+	OnSet    func(ctx context.Context, host, id string, verb extensions.Verb) error
 }
 
 var _ control.Supervisor = (*Supervisor)(nil)
@@ -152,6 +156,25 @@ func (s *Supervisor) AskLanguage(ctx context.Context, host string, query json.Ra
 		return nil, extensions.ErrNoProvider
 	}
 	return s.OnLanguage(ctx, host, query)
+}
+
+// Questions returns those of Asking.
+func (s *Supervisor) Questions(host string) ([]questions.Question, error) {
+	if err := s.hasExtensions(host); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(s.Asking), func(q questions.Question) bool { return host != "" && q.Host != host }), nil
+}
+
+// AnswerQuestion calls OnAnswer for one of Asking.
+func (s *Supervisor) AnswerQuestion(_ context.Context, id string, values []string, dismiss bool) error {
+	if !slices.ContainsFunc(s.Asking, func(q questions.Question) bool { return q.ID == id }) {
+		return fmt.Errorf("%w: %q", questions.ErrNoQuestion, id)
+	}
+	if s.OnAnswer == nil {
+		return nil
+	}
+	return s.OnAnswer(id, values, dismiss)
 }
 
 // SetExtension calls OnSet for one of Units.

@@ -53,7 +53,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		features,
 		commands.New(docs.Commands(), features.Commands()),
 		work,
-		s.questionsOf(h),
+		s.questionsOf(h, p),
 		output.New(),
 		s.accountsOf(h, p),
 		s.channelsOf(h, p),

@@ -18,10 +18,11 @@ import (
 
 // openLSP puts a language server in front of a host that is to have one.
 func (s *services) openLSP(h *supervisor.Host) {
-	offered, bench := h.Spec().Extensions.LSP, s.benchOf(h)
-	if offered == nil || bench == nil {
+	offered, e := h.Spec().Extensions.LSP, s.household(h)
+	if offered == nil || e == nil {
 		return
 	}
+	bench := e.bench
 	server := lsp.New(lsp.Options{
 		Host: h.Name(), Log: s.tree.Log, MaxMessage: h.Spec().Limits.WithDefaults().Frame,
 		Start:       func(ctx context.Context) error { return h.Raise(ctx) },

@@ -120,8 +120,8 @@ func (s *services) reporter(h *supervisor.Host, kind string) func(reason string)
 }
 
 // questionsOf returns what takes the messages and questions of extensions.
-func (s *services) questionsOf(h *supervisor.Host) *questions.Service {
-	return questions.New(s.messages(h))
+func (s *services) questionsOf(h *supervisor.Host, p *vscode.Protocol) *questions.Service {
+	return questions.New(questions.Options{Questions: p.Options().Questions, Report: s.messages(h)})
 }
 
 // messages returns a function that writes what the user would be told, about a host of a household.

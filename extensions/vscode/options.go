@@ -66,6 +66,36 @@ type Options struct {
 	// Accounts has ids of extensions that may use accounts, by the id of the provider of the
 	// accounts, as VS Code's user allows it. The extension that provides an account may use it too.
 	Accounts map[string][]string
+
+	// Questions decides what extensions ask the user.
+	Questions Questions
+}
+
+// Questions decides what the extensions of a host ask the user with messages, lists, input boxes and
+// dialogs. What nothing decides is dismissed.
+type Questions struct {
+	// Rules decide questions; the first one that matches.
+	Rules []QuestionRule
+	// Ask keeps questions that no rule decides open for clients, which answer them; see package
+	// workbench/questions.
+	Ask bool
+	// Wait is how long such a question is open. Default: 5 minutes.
+	Wait time.Duration
+}
+
+// QuestionRule decides the questions that it matches.
+type QuestionRule struct {
+	// Text is a pattern of the text of the question, in which * stands for any text. For a message it
+	// is the message, alone or followed by a colon, a space and its detail; for others the title, the
+	// prompt, the placeholder, or the label of the button.
+	Text string
+	// Extension is the id of the extension; "" for all. VS Code tells it for messages alone: a rule
+	// with an id matches no other question.
+	Extension string
+	// Answer is the label of an item, a text, or the absolute path of a file; "" with Dismiss.
+	Answer string
+	// Dismiss dismisses the question.
+	Dismiss bool
 }
 
 // DefaultGrace is the default of [Options.Grace]: the time that hosts wait by default.

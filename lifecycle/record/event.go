@@ -59,7 +59,7 @@ const (
 	KindExtension  = "extension"  // an extension changed its state or its host, or has something wrong with it
 	KindSettings   = "settings"   // a settings file of extensions cannot be read, or can again
 	KindWorkspace  = "workspace"  // extensions changed the folders of their workspace, or were refused its trust
-	KindMessage    = "message"    // an extension said something to its user, or asked, and there is no user
+	KindMessage    = "message"    // an extension said something to its user, or asked, or what it asked was decided
 	KindUnadvised  = "unadvised"  // what follows the end of a life was decided without the advice that was asked for
 	KindBlame      = "blame"      // it was decided whose fault a crash is, or who is put apart
 	// A host's output cannot be written to its log files, for example because the disk is

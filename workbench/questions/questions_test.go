@@ -1,25 +1,29 @@
 package questions
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
+	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/internal/leaktest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// A host that says much has 20 events at once and one more each second; the next event tells how many
+// A host that says much has 100 events at once and one more each second; the next event tells how many
 // were left out. Another host has its own.
 func TestEventsAreBounded(t *testing.T) {
 	var said []string
-	s := New(func(host, text string) { said = append(said, host+" "+text) })
+	s := New(Options{Report: func(host, text string) { said = append(said, host+" "+text) }})
 	at := time.Unix(1000, 0)
 	s.now = func() time.Time { return at }
-	for i := range 50 {
+	for i := range perHost + 30 {
 		s.say("one", "%d", i)
 	}
 	s.say("two", "x")
@@ -56,4 +60,68 @@ func TestQuestionsAreNamed(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
+}
+
+func TestPatterns(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"a*", "ab", true}, {"*b", "ab", true}, {"*", "", true}, {"", "a", false},
+		{"a*a", "a", false}, {"a*b*c", "a1b2c", true}, {"a*b*c", "a1c2b", false}, {"*b*", "abc", true}, {"*b*b*", "abc", false}, {"a**c", "ac", true},
+	} {
+		if got := matches(tt.pattern, tt.text); got != tt.want {
+			t.Errorf("%q, %q: %v", tt.pattern, tt.text, got)
+		}
+	}
+}
+
+// A host has at most 100 open questions; each is settled once, by whoever is first.
+func TestOpenQuestionsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		s := New(Options{Questions: vscode.Questions{Ask: true}, Report: func(_, text string) { said = append(said, text) }})
+		q := func(host string) *question {
+			return &question{host: host, kind: Input, what: "the box", text: "name", check: func(_ context.Context, values []string) (any, error) { return values[0], nil }}
+		}
+		results := make(chan outcome, 200)
+		for range maxOpen {
+			go func() { results <- s.resolve(t.Context(), q("one")) }()
+		}
+		synctest.Wait()
+		if out := s.resolve(t.Context(), q("one")); out.answered {
+			t.Errorf("%+v", out)
+		}
+		go func() { results <- s.resolve(t.Context(), q("two")) }()
+		synctest.Wait()
+		if n, one, two := len(s.Questions("")), len(s.Questions("one")), s.Questions("two"); n != maxOpen+1 || one != maxOpen || len(two) != 1 {
+			t.Fatalf("%d, %d, %d", n, one, len(two))
+		}
+		id := s.Questions("two")[0].ID
+		given := make(chan error, 10)
+		for i := range cap(given) {
+			go func() { given <- s.Answer(t.Context(), id, fmt.Sprint(i)) }()
+		}
+		late := 0
+		for range cap(given) {
+			if err := <-given; errors.Is(err, ErrNoQuestion) {
+				late++
+			} else if err != nil {
+				t.Error(err)
+			}
+		}
+		if out := <-results; late != cap(given)-1 || !out.answered {
+			t.Errorf("%d were late, %+v", late, out)
+		}
+		time.Sleep(DefaultWait)
+		synctest.Wait()
+		for range maxOpen {
+			if out := <-results; out.answered {
+				t.Errorf("%+v", out)
+			}
+		}
+		if left := s.Questions(""); len(left) != 0 || len(said) == 0 {
+			t.Errorf("%+v, %q", left, said)
+		}
+	})
 }

@@ -19,6 +19,16 @@ host "code" {
     settings_file = "missing.json"
     storage     = "/var/lib/code"
     accounts    = { "github" = ["Acme.Pulls"] }
+    questions   = "ask"
+    question_wait = "1m"
+    question "Install  * now?" {
+      extension = "Golang.Go"
+      answer    = "Yes"
+    }
+    question "name" {
+      answer = ""
+    }
+    question "*" {}
     startup     = "30s"
     blame {
       window    = "10m"
