@@ -74,6 +74,14 @@ type outcome struct {
 	answered bool
 }
 
+// answer returns the result for the host: undefined, as in VS Code, where there is none.
+func (o outcome) answer() any {
+	if o.result == nil {
+		return workbench.Undefined
+	}
+	return o.result
+}
+
 // open is a question that waits for a client.
 type open struct {
 	*question

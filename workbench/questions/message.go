@@ -64,7 +64,7 @@ func (s *Service) message(ctx context.Context, c *workbench.Call) (any, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.say(c.Host.Name(), "%s: %s: %s", from, kind, short(text))
-		return nil, nil
+		return workbench.Undefined, nil
 	}
 	labels, quoted := make([]string, len(items)), make([]string, len(items))
 	for i, it := range items {
@@ -84,7 +84,7 @@ func (s *Service) message(ctx context.Context, c *workbench.Call) (any, error) {
 	if i := slices.IndexFunc(items, func(it item) bool { return it.IsCloseAffordance }); i >= 0 {
 		q.nothing, q.dismissed = items[i].Handle, "answered with "+quoted[i]+", as if it was closed"
 	}
-	return s.resolve(ctx, q).result, nil
+	return s.resolve(ctx, q).answer(), nil
 }
 
 // chosen returns the index of the item with a label.
@@ -162,7 +162,7 @@ func (s *Service) dialog(ctx context.Context, c *workbench.Call, kind string) (a
 		}
 		return out, nil
 	}
-	return s.resolve(ctx, q).result, nil
+	return s.resolve(ctx, q).answer(), nil
 }
 
 // input answers $input of window.showInputBox: its options, and whether the extension checks the
@@ -182,7 +182,7 @@ func (s *Service) input(ctx context.Context, c *workbench.Call) (any, error) {
 		}
 		return values[0], nil
 	}
-	return s.resolve(ctx, q).result, nil
+	return s.resolve(ctx, q).answer(), nil
 }
 
 // severityError is the severity of an objection that forbids a text.

@@ -73,7 +73,7 @@ func (s *Service) pick(c *workbench.Call) func(context.Context) (any, error) {
 		return func(context.Context) (any, error) { return nil, err }
 	}
 	if out, settled := s.atOnce(q); settled {
-		return func(context.Context) (any, error) { return out.result, nil }
+		return func(context.Context) (any, error) { return out.answer(), nil }
 	}
 	s.mu.Lock()
 	s.lists[key] = l
@@ -87,7 +87,7 @@ func (s *Service) pick(c *workbench.Call) func(context.Context) (any, error) {
 			}
 		}()
 		if !s.itemsOf(ctx, q, l) {
-			return nil, nil
+			return workbench.Undefined, nil
 		}
 		items := choices(l.items)
 		q.items = func() []string { return labels(items) }
@@ -98,7 +98,7 @@ func (s *Service) pick(c *workbench.Call) func(context.Context) (any, error) {
 			}
 			return chosen[0], nil
 		}
-		return s.resolve(ctx, q).result, nil
+		return s.resolve(ctx, q).answer(), nil
 	}
 }
 

@@ -113,7 +113,7 @@ func TestOpenQuestionsAreBounded(t *testing.T) {
 		if out := <-results; late != cap(given)-1 || !out.answered {
 			t.Errorf("%d were late, %+v", late, out)
 		}
-		time.Sleep(DefaultWait)
+		time.Sleep(DefaultWait) //nolint:forbidigo // in a synctest bubble
 		synctest.Wait()
 		for range maxOpen {
 			if out := <-results; out.answered {
