@@ -263,7 +263,7 @@ func TestLanguageBySupervisor(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		if _, err := sup.AskLanguage(ctx(t), "", json.RawMessage(`7`)); err == nil {
-			t.Error("a query that is none was taken")
+			t.Error("a query without a feature was taken")
 		}
 		plain := written(t, t.TempDir(), "plain.txt", "a")
 		raw, _ := json.Marshal(map[string]any{"feature": "references", "uri": bench.File(plain)})

@@ -25,17 +25,7 @@ func (a *app) channels(ctx context.Context, host string) error {
 		return err
 	}
 	list, err := c.Channels(ctx, host)
-	switch {
-	case err != nil:
-		return err
-	case a.json:
-		a.out.jsonDocument(list)
-	case len(list) > 0:
-		return screen(a.out).Channels(a.out, list)
-	default:
-		fmt.Fprintf(a.errout, "hostsup: extensions of host %q have made no output channel yet\n", show.Clean(host))
-	}
-	return nil
+	return showList(a, list, err, screen(a.out).Channels, fmt.Sprintf("extensions of host %q have made no output channel yet", show.Clean(host)))
 }
 
 // completeChannels completes the name of an output channel of the host that is given.

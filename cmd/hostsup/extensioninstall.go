@@ -128,20 +128,10 @@ with their versions. "hostsup extensions" lists all that hosts have.`,
 				return err
 			}
 			list, err := in.List()
-			switch {
-			case err != nil:
-				return err
-			case a.json:
-				if list == nil {
-					list = []index.Extension{}
-				}
-				a.out.jsonDocument(list)
-			case len(list) == 0:
-				fmt.Fprintf(a.errout, "hostsup: no extension is installed in %s\n", show.Clean(in.Dir))
-			default:
-				return screen(a.out).Installed(a.out, list)
+			if list == nil {
+				list = []index.Extension{} // a list, also in JSON
 			}
-			return nil
+			return showList(a, list, err, screen(a.out).Installed, "no extension is installed in "+show.Clean(in.Dir))
 		},
 	}
 	a.installFlags(cmd, &t)

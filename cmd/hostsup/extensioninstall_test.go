@@ -87,7 +87,7 @@ func TestExtensionsAreInstalledByVerbs(t *testing.T) {
 		errout string // part of it
 	}{
 		{"extension list", 0, "", "no extension is installed in DIR/ext"},
-		{"extension uninstall acme.words", 1, "", `extension "acme.words" is not installed in DIR/ext (there are none)`},
+		{"extension uninstall acme.words", 1, "", `extension "acme.words" is not installed in DIR/ext (the list is empty)`},
 		{"extension install 1.vsix --digest " + second, 1, "", "another digest"},
 		{"extension install 1.vsix --digest " + first, 0, "acme.words 1.0.0 is installed in DIR/ext\n" + first + "\n", "engines.vscode is not compared with the editor of host code: no usable build"},
 		{"extension install 1.vsix", 0, "acme.words 1.0.0 is installed in DIR/ext already\n" + first + "\n", ""},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -95,17 +96,25 @@ func (a *app) extensions(ctx context.Context, host string) error {
 		return err
 	}
 	list, err := c.Extensions(ctx, host)
+	empty := "no host has extensions"
+	if host != "" {
+		empty = fmt.Sprintf("host %q has no extensions: none was found in its folders", show.Clean(host))
+	}
+	return showList(a, list, err, screen(a.out).Extensions, empty)
+}
+
+// showList prints a list that was asked for, unless err says why it did not come: for people or, with
+// --json, as one document. empty says on stderr that it is empty.
+func showList[T any](a *app, list []T, err error, people func(io.Writer, []T) error, empty string) error {
 	switch {
 	case err != nil:
 		return err
 	case a.json:
 		a.out.jsonDocument(list)
 	case len(list) > 0:
-		return screen(a.out).Extensions(a.out, list)
-	case host != "":
-		fmt.Fprintf(a.errout, "hostsup: host %q has no extensions: none was found in its folders\n", show.Clean(host))
+		return people(a.out, list)
 	default:
-		fmt.Fprintln(a.errout, "hostsup: no host has extensions")
+		fmt.Fprintln(a.errout, "hostsup: "+empty)
 	}
 	return nil
 }

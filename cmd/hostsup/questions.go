@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -41,17 +40,7 @@ func (a *app) questions(ctx context.Context, host string) error {
 		return err
 	}
 	list, err := c.Questions(ctx, host)
-	switch {
-	case err != nil:
-		return err
-	case a.json:
-		a.out.jsonDocument(list)
-	case len(list) > 0:
-		return screen(a.out).Questions(a.out, list)
-	default:
-		fmt.Fprintln(a.errout, "hostsup: no question is open")
-	}
-	return nil
+	return showList(a, list, err, screen(a.out).Questions, "no question is open")
 }
 
 func (a *app) answerVerb() *cobra.Command {

@@ -23,7 +23,7 @@ type Machine struct {
 	cells  map[string]*cell
 	where  map[extensions.ID]string // the cells of extensions that are not at home
 	parts  map[extensions.ID]*apart // extensions in quarantine
-	crash  []Evidence               // crashes at home and in settled cells, none further from the next than the window
+	crash  []Evidence               // crashes at home and in settled cells, each at most a window before the next
 	trial  *bisection
 	misled int             // after how many searches m.crash has gone on without the suspects
 	rounds int             // the same for all crashes since the last culprit was found

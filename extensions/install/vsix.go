@@ -53,7 +53,7 @@ func fileDigest(ctx context.Context, file *os.File) (string, error) {
 }
 
 // list checks the entries of an archive and keeps those of the extension. It returns
-// extension.vsixmanifest, nil if there is none.
+// extension.vsixmanifest, nil if the archive lacks it.
 func (p *Package) list(archive *zip.Reader, limits Limits, packed int64) (outer *entry, err error) {
 	if err := limits.check(p.Source, len(archive.File), 0, packed); err != nil {
 		return nil, err

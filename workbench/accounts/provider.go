@@ -124,7 +124,7 @@ func (s *Service) ensure(ctx context.Context, c *workbench.Call) (any, error) {
 	return nil, err
 }
 
-// find returns a provider, whose extension is activated first; nil if there is none.
+// find returns a provider, whose extension is activated first; nil if no extension registers it.
 func (s *Service) find(ctx context.Context, id string) (*provider, error) {
 	s.mu.Lock()
 	p, declared := s.providers[id], len(s.declared[id]) > 0

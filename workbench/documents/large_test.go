@@ -115,7 +115,7 @@ func TestManySelections(t *testing.T) {
 }
 
 // A document of nothing but line ends must not take many times its size, for a host neither: each of
-// its lines is three bytes of JSON, of which there are three copies at most.
+// its lines is three bytes of JSON, which is copied three times at most.
 func TestMemoryOfADocumentOfLineEnds(t *testing.T) {
 	const size = maxSize
 	s := service(t, Options{})

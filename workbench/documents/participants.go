@@ -116,7 +116,7 @@ func (b *bulk) participate(ctx context.Context, runs []filesRun, steps []step) [
 }
 
 // planOf plans edits of another host than the caller, with the files that this host may use. If one of
-// them is not possible, none is planned.
+// them is not possible, the steps stay as they were.
 func (b *bulk) planOf(ctx context.Context, h *workbench.Host, edits []change, steps []step) ([]step, error) {
 	if b.depth == maxDepth {
 		return steps, refuse("extensions answer file operations with file operations, %d times in a row", maxDepth)

@@ -259,7 +259,7 @@ func list[T any](items []item) (any, error) {
 	return out, nil
 }
 
-// one decodes the only item; nil if there is none.
+// one decodes the only item; nil without an item.
 func one[T any](items []item) (any, error) {
 	if len(items) == 0 {
 		return (*T)(nil), nil
@@ -299,12 +299,12 @@ func (it item) decode(to any) error {
 //	[]Location             FeatureDefinition, Declaration, TypeDefinition, Implementation, References
 //	[]Highlight            FeatureHighlights
 //	*CompletionList        FeatureCompletion
-//	*SignatureHelp         FeatureSignature; nil if there is none
+//	*SignatureHelp         FeatureSignature; nil if no provider has help
 //	[]Symbol               FeatureSymbols
 //	[]SymbolInformation    FeatureWorkspaceSymbol
 //	[]TextEdit             FeatureFormat, FormatRange, FormatOnType
 //	*WorkspaceEdit         FeatureRename
-//	*RenameLocation        FeaturePrepareRename; nil if there is none
+//	*RenameLocation        FeaturePrepareRename; nil if no provider has a range
 //	[]Action               FeatureActions
 //	[]Lens                 FeatureLenses
 //	[]FoldingRange         FeatureFolding

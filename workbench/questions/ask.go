@@ -74,7 +74,7 @@ type outcome struct {
 	answered bool
 }
 
-// answer returns the result for the host: undefined, as in VS Code, where there is none.
+// answer returns the result for the host: undefined, as in VS Code, without an answer.
 func (o outcome) answer() any {
 	if o.result == nil {
 		return workbench.Undefined

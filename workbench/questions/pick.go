@@ -51,7 +51,7 @@ type list struct {
 	once  sync.Once
 	ready chan struct{}
 	items []choice // once ready is closed
-	why   string   // instead of items, why there are none
+	why   string   // instead of items: why the list did not come
 }
 
 // end ends the wait: with items if why is "".

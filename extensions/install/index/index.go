@@ -73,7 +73,7 @@ func (x *Index) Find(id string) *Extension {
 	return nil
 }
 
-// At returns the position of the version with a folder; -1 if there is none.
+// At returns the position of the version with a folder; -1 if no version has it.
 func (e *Extension) At(folder string) int {
 	return slices.IndexFunc(e.Versions, func(v Version) bool { return v.Folder == folder })
 }
@@ -144,7 +144,7 @@ func parse(data []byte) (*Index, error) {
 	for i := range x.Extensions {
 		e := &x.Extensions[i]
 		if e.At(e.Use) < 0 {
-			return nil, fmt.Errorf("%q: the folder in use, %q, is none of its versions", e.ID, e.Use)
+			return nil, fmt.Errorf("%q: no version has the folder in use, %q", e.ID, e.Use)
 		}
 		for _, v := range e.Versions {
 			if v.Folder == "" || v.Folder[0] == '.' || strings.ContainsAny(v.Folder, `/\`) {

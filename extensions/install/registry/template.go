@@ -11,7 +11,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/install"
 )
 
-// Latest is the version that is asked for if none is named.
+// Latest is the version that is asked for if the caller names no version.
 const Latest = "latest"
 
 // Ref names a package in a registry.

@@ -97,7 +97,7 @@ const maxNames = 12
 // suggestion returns ` (there are: a, b; did you mean "a"?)`.
 func suggestion(given string, names []string) string {
 	if len(names) == 0 {
-		return " (there are none)"
+		return " (the list is empty)"
 	}
 	listed := make([]string, 0, maxNames)
 	for _, n := range names[:min(len(names), maxNames)] {
