@@ -174,6 +174,10 @@ func resolves(t *testing.T, s *lang.Service, path string) {
 func TestLanguageCommandsOfExtensions(t *testing.T) {
 	everyRelease(t, func(t *testing.T, version string) {
 		_, h, path := speakers(t, version)
+		// A search of symbols asks those who are registered and starts no host, as in VS Code: the document does.
+		if got := resultOf[string](t, h, "listener.execute", path, `(await vscode.workspace.openTextDocument(uri)).languageId`); got != "acme" {
+			t.Fatalf("language %q", got)
+		}
 		for expression, want := range map[string]string{
 			`(await run('executeHoverProvider', uri, at(1, 1))).map(h => h.contents.map(c => c.value).join()).join(' / ')`:                            `speaker: one / listener: 1 1`,
 			`(await run('executeDefinitionProvider', uri, at(1, 1))).map(l => l.range.start.character).join()`:                                        `4`,

@@ -215,6 +215,7 @@ func findActors(text []byte) ([]string, error) {
 		}
 		actors = append(actors, name)
 		end = from + n + 3
+		from = end // not in the argument, which may hold a call itself
 	}
 	for _, name := range required {
 		if !slices.Contains(actors, name) {

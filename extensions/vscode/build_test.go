@@ -143,6 +143,7 @@ func FuzzFindActors(f *testing.F) {
 	f.Add(bundle)
 	f.Add(bundle[:400])
 	f.Add(`{ExtHostCommands:f('ExtHostCommands')},f('`)
+	f.Add(`ExtHostCommands:f('ExtHostCommands'),a:f('b:f(')'),.nid=++`)
 	f.Fuzz(func(t *testing.T, text string) {
 		names, err := findActors([]byte(text))
 		if err == nil && (len(names) > 255 || !slices.Contains(names, anchor)) {
