@@ -174,6 +174,37 @@ func TestCallByDialog(t *testing.T) {
 	}
 }
 
+// A browser reports that a dialog was closed with its next frame, which is late on a loaded
+// machine: the dialog of the next call may be open by then, and its call under way.
+func TestCallByDialogAfterAnother(t *testing.T) {
+	_, url := running(t, supervisor.Alone(demoHost("typescript")))
+	b := open(t, url, control.RoleFull)
+	b.visit("#/host/typescript")
+	b.until(`!!document.querySelector('[data-verb=call]')`)
+	// All of it within one frame.
+	b.do(`const press = (selector) => document.querySelector(selector).click();
+		const dialog = document.querySelector('dialog');
+		window.ended = new Promise((done) => dialog.addEventListener('close', done, { once: true }));
+		press('[data-verb=call]');
+		press('dialog button[type=button]');
+		press('[data-verb=call]');
+		dialog.querySelector('[name=method]').value = 'sleep';
+		dialog.querySelector('[name=params]').value = '{"ms": 300}';
+		press('dialog [data-confirm]')`)
+	if open := get[bool](b, `window.ended.then(() => document.querySelector('dialog').open)`); !open {
+		t.Error("the second dialog was closed with the first")
+	}
+	b.has("dialog .answer", " ms")
+	// The call of a dialog that is closed is canceled.
+	b.do(`const dialog = document.querySelector('dialog');
+		dialog.querySelector('[name=params]').value = '{"ms": 600000}';
+		dialog.querySelector('[data-confirm]').click();
+		window.form = dialog.querySelector('form');
+		dialog.querySelector('button[type=button]').click();
+		document.querySelector('[data-verb=call]').click()`)
+	b.until(`!window.form.querySelector('[data-confirm]').disabled && window.form.querySelector('.answer').textContent === ''`)
+}
+
 // A caller is offered what its token may do, and nothing else.
 func TestButtonsAreThoseOfTheRole(t *testing.T) {
 	_, url := running(t, supervisor.Alone(demoHost("typescript")))

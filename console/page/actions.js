@@ -99,7 +99,10 @@ function askCall(name) {
   const streamed = el('input', { type: 'checkbox', name: 'stream' });
   const out = el('pre', { class: 'answer', tabindex: 0, 'aria-live': 'polite', hidden: true });
   const stop = new AbortController();
-  dialog.addEventListener('close', () => stop.abort(), { once: true });
+  // NOTE: the event comes with the next frame of the page. The dialog may be open again by then, with the form of a later call.
+  dialog.addEventListener('close', () => {
+    if (!dialog.open || !out.isConnected) stop.abort();
+  }, { signal: stop.signal });
   open(`Call a method of ${name}`, el('div', { class: 'fields' },
     el('label', null, 'Method', method), el('label', null, 'Params', params),
     el('label', { class: 'check' }, streamed, 'the result is a stream'), out), 'Call', (form) => {
