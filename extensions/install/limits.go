@@ -9,7 +9,7 @@ import (
 type Limits struct {
 	Packed  int64 // bytes of a .vsix; default 256 MiB
 	Size    int64 // bytes of all files when they are unpacked; default 1 GiB
-	Entries int   // files and folders; default 50,000
+	Entries int   // files and folders, whose list has at most 256 bytes for each; default 50,000
 	Ratio   int64 // bytes unpacked for each byte of a .vsix over 16 MiB unpacked; default 100
 }
 
@@ -26,6 +26,16 @@ func (l Limits) Defaults() Limits {
 // free is how many unpacked bytes are allowed whatever the ratio is: small files of one
 // repeated byte are no attack.
 const free = 16 << 20
+
+// perEntry is how many bytes the list in a .vsix may have for each file and folder, on
+// average: 46, the path, and what archivers add.
+const perEntry = 256
+
+// directory returns how many bytes of a .vsix may be read for its list of files and folders.
+func (l Limits) directory() int64 {
+	const end = 128 << 10 // the end of the archive with its comment is searched in 65 KiB
+	return min(int64(l.Entries), 1<<40)*perEntry + end
+}
 
 // check checks a package of n entries with the sum of their sizes. packed is the size of the
 // .vsix; 0: it is a folder.

@@ -2,10 +2,13 @@ package install_test
 
 import (
 	"archive/zip"
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -134,6 +137,51 @@ func TestLargePackagesAreRefused(t *testing.T) {
 		t.Errorf("with a higher limit: %v", err)
 	} else if err := p.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// An archive with a million entries is refused before each of them takes memory, whatever its
+// end says about their number.
+func TestLongListIsRefusedWithoutMemory(t *testing.T) {
+	const entries = 1 << 20 // of 47 bytes; 65,536 times 16
+	record := append([]byte("PK\x01\x02"), make([]byte, 43)...)
+	record[28], record[46] = 1, 'a' // length of the name, the name
+	list := bytes.Repeat(record, entries)
+	le := binary.LittleEndian
+	// end returns the end of an archive in its old form.
+	end := func(count uint16, size uint32) []byte {
+		b := append([]byte("PK\x05\x06"), make([]byte, 4)...)
+		b = le.AppendUint16(le.AppendUint16(b, count), count)
+		return append(le.AppendUint32(b, size), make([]byte, 6)...)
+	}
+	// long returns it with the numbers in 64 bits.
+	long := func(count, size uint64) []byte {
+		b := le.AppendUint64([]byte("PK\x06\x06"), 44)
+		b = append(b, make([]byte, 12)...)
+		b = le.AppendUint64(le.AppendUint64(b, count), count)
+		b = append(le.AppendUint64(b, size), make([]byte, 8)...)
+		b = append(b, "PK\x06\x07\x00\x00\x00\x00"...)
+		b = le.AppendUint32(le.AppendUint64(b, size), 1)
+		return append(b, end(0xffff, 0xffffffff)...)
+	}
+	for name, end := range map[string][]byte{
+		"number modulo 65536": end(0, uint32(len(list))),
+		"zip64":               long(entries, uint64(len(list))),
+		"zip64, number false": long(0, uint64(len(list))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := write(t, append(bytes.Clone(list), end...))
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := install.Open(t.Context(), path, install.Limits{Entries: 1000, Ratio: 1000})
+			runtime.ReadMemStats(&after)
+			if !errors.Is(err, install.ErrLimit) || !strings.Contains(err.Error(), "1000") {
+				t.Errorf("the error is %v", err)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20 {
+				t.Errorf("%d bytes were taken, want at most 8 MiB", took)
+			}
+		})
 	}
 }
 

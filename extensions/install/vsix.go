@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -28,10 +29,15 @@ func openVSIX(ctx context.Context, file *os.File, source string, limits Limits) 
 		return nil, err
 	}
 	p := &Package{Source: source}
-	archive, err := zip.NewReader(file, info.Size())
-	if err != nil {
+	listed := &directory{file: file, left: limits.directory()}
+	archive, err := zip.NewReader(listed, info.Size())
+	switch {
+	case errors.Is(err, ErrLimit):
+		return nil, fmt.Errorf("%w: %s: its list of files and folders has more than %d bytes, %d for each of %d expected", ErrLimit, source, limits.directory(), perEntry, limits.Entries)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %s: %w", ErrPackage, source, err)
 	}
+	listed.open = true // of here on the contents of entries are read
 	outer, err := p.list(archive, limits, info.Size())
 	if err != nil {
 		return nil, err
@@ -43,6 +49,24 @@ func openVSIX(ctx context.Context, file *os.File, source string, limits Limits) 
 		return nil, err
 	}
 	return p, p.compare(outer)
+}
+
+// directory bounds what package zip reads of a file before it returns the list of the entries.
+// That takes memory for each entry, as many as there are: package zip does not rely on the
+// number that the end of the archive has, so checking that number would not bound it.
+type directory struct {
+	file *os.File
+	left int64 // bytes that may still be read
+	open bool  // the list was read
+}
+
+func (d *directory) ReadAt(p []byte, at int64) (int, error) {
+	if !d.open {
+		if d.left -= int64(len(p)); d.left < 0 {
+			return 0, ErrLimit
+		}
+	}
+	return d.file.ReadAt(p, at)
 }
 
 func fileDigest(ctx context.Context, file *os.File) (string, error) {
