@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -194,9 +195,18 @@ func Write(root *os.Root, x *Index) (err error) {
 	return Sync(root, ".")
 }
 
-// Sync writes a file or folder to the disk, with the names that a folder has.
+// Sync writes a file or folder to the disk, with the names that a folder has. On Windows the
+// names of a folder are left to the journal of the file system, and a file must be open for
+// writing.
 func Sync(root *os.Root, name string) error {
-	f, err := root.Open(name)
+	flag := os.O_RDONLY
+	if runtime.GOOS == "windows" {
+		if info, err := root.Stat(name); err != nil || info.IsDir() {
+			return err
+		}
+		flag = os.O_RDWR
+	}
+	f, err := root.OpenFile(name, flag, 0)
 	if err != nil {
 		return err
 	}
