@@ -335,8 +335,8 @@ host "ticker" {
 #       answer    = "Yes"              # an item, a text or a path; dismissed without it
 #     }
 #     startup     = "10s"              # the longest that onStartupFinished waits
-#     serve "mcp" {                    # what clients of hostsup attach code get as tools;
-#                                      # serve "lsp": a language server for editors
+#     serve "lsp" {}                   # editors use hostsup attach code as a language server
+#     serve "mcp" {                    # and agents have these tools by the same command
 #       commands  = ["git.*"]          # that they can execute; none without it
 #       tools     = ["*"]              # language model tools; all without it
 #       languages = true               # hover, definition, rename (as edits) and others; none without it

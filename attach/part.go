@@ -60,7 +60,7 @@ type hubs struct {
 
 func (h *hubs) attach(ctx context.Context, host *supervisor.Host, rw io.ReadWriteCloser) error {
 	if d := DoorOf(host); d != nil {
-		return d.Serve(ctx, rw)
+		return d.serve(ctx, host.Name(), rw)
 	}
 	if a, is := ctx.Value(askedKey{}).(*asked); is {
 		return h.instance(ctx, host, a)

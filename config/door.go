@@ -33,7 +33,7 @@ func doorSection(commands *[]string, m *plan.MCP) section {
 
 // door reads the serve block of a host's extensions.
 func (r *reader) door(body hcl.Body, d *hostDecl) {
-	before := ""
+	before := map[string]bool{}
 	for _, b := range labeledOf(body, doorHeader) {
 		m, l, kind := &plan.MCP{}, &plan.LSP{}, b.Labels[0]
 		table := doorSection(&m.Commands, m)
@@ -45,10 +45,8 @@ func (r *reader) door(body hcl.Body, d *hostDecl) {
 		switch {
 		case kind != serveKind && kind != languageDoor:
 			r.fail(b.LabelRanges[0], "not in this version", "%q is not a kind of serve block. Write serve %q { … } or serve %q { … }.", kind, serveKind, languageDoor)
-		case kind == before:
+		case before[kind]:
 			r.fail(b.DefRange, "serve "+kind+" written twice", "A host has one. Join the lists of the two.")
-		case before != "":
-			r.fail(b.DefRange, "a second serve block", "Programs that attach to a host speak one protocol, MCP or LSP. Write a host for each.")
 		case d.protocol != plan.VSCode:
 			r.fail(b.DefRange, `block "serve" has no meaning here`, "It is for the extensions of hosts with protocol = %q. Remove it.", plan.VSCode)
 		case kind == languageDoor:
@@ -57,7 +55,7 @@ func (r *reader) door(body hcl.Body, d *hostDecl) {
 			spec.MCP = m
 		}
 		if kind == serveKind || kind == languageDoor {
-			before = kind
+			before[kind] = true
 		}
 	}
 }

@@ -26,7 +26,7 @@ import (
 const dirHeader = "Hostsup-Dir"
 
 // Headers that tell a program that attaches what it may send, messages of a protocol as the
-// configuration names it, and how many bytes the largest may have; and whether it is told of
+// configuration names it, or of one of several, and how many bytes the largest may have; and whether it is told of
 // crashes.
 const (
 	protocolHeader = "Hostsup-Protocol"
@@ -51,8 +51,8 @@ func stopReading(w http.ResponseWriter) {
 // attached.
 func (s *Server) attach(w http.ResponseWriter, r *http.Request, in attachInput) error {
 	h := in.Host
-	protocol := h.AttachProtocol()
-	if h.Encoding() == nil || protocol == "" {
+	protocols := h.AttachProtocols()
+	if h.Encoding() == nil || protocols == nil {
 		st := h.Status()
 		return &Error{Class: Invalid, Host: st.Name, Message: fmt.Sprintf("no program can attach to host %q: hosts of protocol %q cannot be attached to, those of %s can",
 			st.Name, st.Protocol, strings.Join(attach.Protocols(), ", "))}
@@ -82,7 +82,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, in attachInput) 
 	if dir, err := url.PathUnescape(in.Dir); err == nil && dir != "" {
 		ctx = attach.WithDir(ctx, dir)
 	}
-	w.Header().Set(protocolHeader, protocol)
+	w.Header().Set(protocolHeader, strings.Join(protocols, ", "))
 	w.Header().Set(limitHeader, strconv.Itoa(h.MaxMessage()))
 	if h.Silent() {
 		w.Header().Set(silentHeader, "true")
@@ -162,9 +162,10 @@ func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.W
 // Attachment is a client of a host: a stream of messages in both directions, or what passes
 // them on by one Serve.
 type Attachment struct {
-	// Protocol is that of the host, as the configuration names it; "" if the supervisor is of
-	// a version that does not tell.
-	Protocol string
+	// Protocols are those that the client may speak, as the configuration names them. Of several the
+	// first byte that the client sends decides, see [attach.Opening]. nil if the supervisor is of a
+	// version that does not tell.
+	Protocols []string
 	// MaxMessage is how many bytes a message may have; 0 if the supervisor does not tell.
 	MaxMessage int
 	// Silent says that the client is told nothing of crashes, see attach.Rule.
@@ -236,7 +237,9 @@ func (a *Attachment) join(req *http.Request) (err error) {
 	if res.StatusCode != http.StatusSwitchingProtocols {
 		return a.client.refusal(res)
 	}
-	a.Protocol = res.Header.Get(protocolHeader)
+	if names := res.Header.Get(protocolHeader); names != "" {
+		a.Protocols = strings.Split(names, ", ")
+	}
 	a.Silent = res.Header.Get(silentHeader) == "true"
 	a.MaxMessage, _ = strconv.Atoi(res.Header.Get(limitHeader)) // 0 for what is no number
 	_ = a.conn.SetDeadline(time.Time{})

@@ -80,8 +80,9 @@ type Host interface {
 	Inspect(ctx context.Context) (*supervisor.Inspection, error)
 	Profile(ctx context.Context, d time.Duration, w io.Writer) error
 	HeapSnapshot(ctx context.Context, w io.Writer) error
-	// AttachProtocol is the protocol of programs that attach, "" if none can.
-	AttachProtocol() string
+	// AttachProtocols are the protocols of programs that attach, nil if none can. Of several, the first
+	// byte of a program decides; see attach.Opening.
+	AttachProtocols() []string
 	// MaxMessage is how many bytes a message of the host and of its programs may have.
 	MaxMessage() int
 	// Silent reports whether programs are told nothing of crashes, see attach.Rule.
@@ -247,11 +248,11 @@ func (m member) Refused() error {
 	return attach.Refused(m.Status())
 }
 
-func (m member) AttachProtocol() string {
-	if p := attach.ProtocolOf(m.Host); p != nil {
-		return p.Name()
+func (m member) AttachProtocols() (names []string) {
+	for _, p := range attach.ProtocolsOf(m.Host) {
+		names = append(names, p.Name())
 	}
-	return ""
+	return names
 }
 
 func (m member) Silent() bool { return attach.RuleOf(m.Spec()).Silent }

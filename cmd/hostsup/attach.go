@@ -99,7 +99,7 @@ func (a *app) attach(ctx context.Context, host string, i control.Instance) error
 		return err
 	}
 	defer first.Close()
-	if !relays(first.Protocol) {
+	if !relays(first.Protocols) {
 		defer time.AfterFunc(settledAfter, giveBack).Stop()
 		return first.Serve(a.in, a.out.w)
 	}

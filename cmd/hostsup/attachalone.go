@@ -86,34 +86,6 @@ func spoken(name string) codec.Protocol {
 	return nil
 }
 
-// protocolOf returns the name of the protocol whose messages begin with a byte, "" for none:
-// a header of the Language Server Protocol, an object of the Model Context Protocol, or an
-// array of MessagePack-RPC.
-func protocolOf(b byte) string {
-	switch {
-	case b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z':
-		return "jsonrpc-headers"
-	case b == '{' || b == '[':
-		return "jsonrpc-lines"
-	case b == 0x93 || b == 0x94: // of three or four elements
-		return "msgpack-rpc"
-	}
-	return ""
-}
-
-// firstByte returns the first byte of r that is no white space, and leaves it there.
-func firstByte(r *bufio.Reader) (byte, error) {
-	for {
-		b, err := r.ReadByte()
-		if err != nil {
-			return 0, err
-		}
-		if b != ' ' && b != '\t' && b != '\r' && b != '\n' {
-			return b, r.UnreadByte()
-		}
-	}
-}
-
 // attachAlone supervises a command in this process, with the standard streams as its only
 // client. It returns when the client has left, the command was given up, or a signal came;
 // nothing of the command is left then.
@@ -145,14 +117,14 @@ func (a *app) speak(o *aloneOptions, spec *supervisor.HostSpec) (io.Reader, erro
 	if o.protocol != "" {
 		return in, nil
 	}
-	b, err := firstByte(in)
+	name, b, err := attach.Opening(in)
 	if errors.Is(err, io.EOF) {
 		return nil, nil // a client that says nothing wants nothing
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read standard input: %w", err)
 	}
-	if spec.Protocol = spoken(protocolOf(b)); spec.Protocol == nil {
+	if spec.Protocol = spoken(name); spec.Protocol == nil {
 		return nil, usagef("the input begins with byte %#02x, which is no message of lsp, mcp or msgpack-rpc", b)
 	}
 	return in, nil

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,7 +69,10 @@ type relay struct {
 // attachRelay makes the standard streams a client of a host that was joined, until the client
 // has left, or the host has sent it away.
 func (a *app) attachRelay(r *relay, first *control.Attachment) error {
-	r.protocol = first.Protocol
+	in, err := a.chosen(r, first.Protocols)
+	if in == nil || err != nil {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -80,11 +86,31 @@ func (a *app) attachRelay(r *relay, first *control.Attachment) error {
 	}
 	err = a.serveAlone(supervisor.Spec{
 		Groups: []supervisor.GroupSpec{{Name: hostName(r.host), Hosts: []supervisor.HostSpec{spec}}}, Parts: []supervisor.Part{attach.Part{Alone: true, Relayed: r.refusal}},
-	}, spec.Name, a.in, r.watch, supervisor.WithLauncher(inProcess{r.run}), supervisor.WithKill(sandbox.KillGroup))
+	}, spec.Name, in, r.watch, supervisor.WithLauncher(inProcess{r.run}), supervisor.WithKill(sandbox.KillGroup))
 	if err == nil {
 		err = r.end() // the client may have left because of that
 	}
 	return err
+}
+
+// chosen finds out which of the protocols of its host the client speaks. It returns the input of the
+// client, nil if the client has left without a message.
+func (a *app) chosen(r *relay, protocols []string) (io.Reader, error) {
+	if r.protocol = protocols[0]; len(protocols) == 1 {
+		return a.in, nil
+	}
+	in := bufio.NewReaderSize(a.in, 64<<10)
+	name, first, err := attach.Opening(in)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read standard input: %w", err)
+	case !slices.Contains(protocols, name):
+		return nil, usagef("the input begins with byte %#02x, which is no message of %s, which clients of host %q speak", first, strings.Join(protocols, " or "), r.host)
+	}
+	r.protocol = name
+	return in, nil
 }
 
 // end returns why the host has sent the client away, nil if it has not.
@@ -237,13 +263,13 @@ func (r *relay) attachment(ctx context.Context) (*control.Attachment, error) {
 // suits closes an attachment to a host that speaks another protocol than the client, which is
 // the error.
 func (r *relay) suits(a *control.Attachment) error {
-	if a.Protocol == r.protocol || a.Protocol == "" { // a supervisor of an older version does not tell
+	if a.Protocols == nil || slices.Contains(a.Protocols, r.protocol) { // a supervisor of an older version does not tell
 		return nil
 	}
 	a.Close()
 	return &control.Error{
 		Class: control.Failed, Host: r.host,
-		Message: fmt.Sprintf("host %q speaks %s since its supervisor was started again, and spoke %s when this program attached: attach anew", r.host, a.Protocol, r.protocol),
+		Message: fmt.Sprintf("host %q speaks %s since its supervisor was started again, and spoke %s when this program attached: attach anew", r.host, strings.Join(a.Protocols, " and "), r.protocol),
 	}
 }
 
@@ -344,7 +370,12 @@ func (h relayedHandshake) Handle(m *codec.Message) ([]codec.Message, bool, error
 }
 
 // relays reports whether attach can go on without its supervisor, on this system and with a
-// host of this protocol, "" for one that is not known.
-func relays(protocol string) bool {
-	return spoken(protocol) != nil && unsupported("attach", runtime.GOOS) == nil
+// host of these protocols; nil if they are not known.
+func relays(protocols []string) bool {
+	for _, p := range protocols {
+		if spoken(p) == nil {
+			return false
+		}
+	}
+	return protocols != nil && unsupported("attach", runtime.GOOS) == nil
 }

@@ -86,11 +86,12 @@ func (s serves) start(srv *control.Server, sup *supervisor.Supervisor, log hclog
 					return mcphttp.Host{}, err
 				}
 				spec := h.Spec()
-				protocol := attach.ProtocolOf(h)
-				if protocol == nil || protocol.Name() != "jsonrpc-lines" {
-					return mcphttp.Host{}, fmt.Errorf("host %q does not speak MCP any more", name)
+				for _, p := range attach.ProtocolsOf(h) {
+					if p.Name() == spokenNames["mcp"] {
+						return mcphttp.Host{Protocol: p, Limits: spec.Limits}, nil
+					}
 				}
-				return mcphttp.Host{Protocol: protocol, Limits: spec.Limits}, nil
+				return mcphttp.Host{}, fmt.Errorf("host %q does not speak MCP any more", name)
 			},
 			Caller:  func(r *http.Request) string { return control.TokenName(r.Context()) },
 			MaxBody: m.conf.MaxBody, MaxSessions: m.conf.MaxSessions, Idle: m.conf.Idle,

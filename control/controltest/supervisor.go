@@ -375,12 +375,12 @@ func (h *Host) Profile(ctx context.Context, d time.Duration, w io.Writer) error 
 // HeapSnapshot calls OnFile.
 func (h *Host) HeapSnapshot(ctx context.Context, w io.Writer) error { return h.Profile(ctx, 0, w) }
 
-// AttachProtocol is that of the host, or of MCP servers, if there is an OnAttach.
-func (h *Host) AttachProtocol() string {
+// AttachProtocols has that of the host, or of MCP servers, if there is an OnAttach.
+func (h *Host) AttachProtocols() []string {
 	if h.OnAttach == nil {
-		return ""
+		return nil
 	}
-	return cmp.Or(h.Status().Protocol, "jsonrpc-lines")
+	return []string{cmp.Or(h.Status().Protocol, "jsonrpc-lines")}
 }
 
 // MaxMessage is the default of all hosts.

@@ -183,8 +183,7 @@ func (s *services) added(h *supervisor.Host) error {
 		Redact: s.tree.Redact, Profile: sup.ProfileLife, Profiles: s.profiles(),
 		Changed: func() { s.offersChanged(h.Name()) },
 	})
-	s.openMCP(h, svc)
-	s.openLSP(h)
+	s.openDoor(h, svc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.list == nil {

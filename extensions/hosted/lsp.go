@@ -4,10 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/hostsup/hostsup/attach"
-	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/extensions/lsp"
 	"github.com/hostsup/hostsup/extensions/mcp"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/diagnostics"
@@ -16,14 +15,10 @@ import (
 	"github.com/hostsup/hostsup/workbench/languages"
 )
 
-// openLSP puts a language server in front of a host that is to have one.
-func (s *services) openLSP(h *supervisor.Host) {
-	offered, e := h.Spec().Extensions.LSP, s.household(h)
-	if offered == nil || e == nil {
-		return
-	}
+// newLSP returns a language server of a host.
+func (s *services) newLSP(h *supervisor.Host, e *editor, offered *plan.LSP) *lsp.Server {
 	bench := e.bench
-	server := lsp.New(lsp.Options{
+	return lsp.New(lsp.Options{
 		Host: h.Name(), Log: s.tree.Log, MaxMessage: h.Spec().Limits.WithDefaults().Frame,
 		Start:       func(ctx context.Context) error { return h.Raise(ctx) },
 		Documents:   workbench.Find[*documents.Service](bench),
@@ -39,6 +34,4 @@ func (s *services) openLSP(h *supervisor.Host) {
 			return out, h.Call(ctx, methodCommand, workbench.Params(params...), &out)
 		},
 	})
-	door := &attach.Door{Protocol: jsonrpc.Headers(jsonrpc.Options{}), Serve: server.Serve}
-	s.servers.Store(h.Name(), &served{server, door.Open(h)})
 }

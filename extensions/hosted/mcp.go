@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/extensions/mcp"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
@@ -18,21 +17,10 @@ import (
 // methodCommand executes a command in the host of its extension, which is activated first.
 const methodCommand = "ExtHostCommands.$executeContributedCommand"
 
-// served is the MCP or LSP server in front of a host.
-type served struct {
-	server interface{ Close(reason error) }
-	leave  func() // takes its door away
-}
-
-// openMCP puts an MCP server in front of a host that is to have one.
-func (s *services) openMCP(h *supervisor.Host, svc *service.Service) {
-	allowed := h.Spec().Extensions.MCP
-	e := s.household(h)
-	if allowed == nil || e == nil {
-		return
-	}
+// newMCP returns an MCP server of a host.
+func (s *services) newMCP(h *supervisor.Host, svc *service.Service, e *editor, allowed *plan.MCP) *mcp.Server {
 	work := workbench.Find[*tools.Service](e.bench)
-	server := mcp.New(mcp.Options{
+	return mcp.New(mcp.Options{
 		Host: h.Name(), Log: s.tree.Log, MaxMessage: h.Spec().Limits.WithDefaults().Frame,
 		List: func(ctx context.Context) ([]mcp.Tool, error) {
 			offers, err := svc.Offers(ctx)
@@ -57,39 +45,6 @@ func (s *services) openMCP(h *supervisor.Host, svc *service.Service) {
 			return out, nil
 		},
 	})
-	door := &attach.Door{Protocol: jsonrpc.Lines(jsonrpc.Options{}), Serve: server.Serve}
-	s.servers.Store(h.Name(), &served{server, door.Open(h)})
-}
-
-// closeDoor takes the server in front of a host away, if there is one. reason is why, for its
-// clients.
-func (s *services) closeDoor(host string, reason error) {
-	if v, ok := s.servers.LoadAndDelete(host); ok {
-		door := v.(*served)
-		door.leave()
-		door.server.Close(reason)
-	}
-}
-
-// offersChanged tells the MCP server of a host that the tools may have changed. It does not block.
-func (s *services) offersChanged(host string) {
-	if door, ok := s.servers.Load(host); ok {
-		if server, ok := door.(*served).server.(*mcp.Server); ok {
-			server.Changed()
-		}
-	}
-}
-
-// household returns the workbench of a host with what belongs to it, nil if it is not of VS Code.
-func (s *services) household(h *supervisor.Host) *editor {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.editors {
-		if e.hosts[h.Name()] != nil {
-			return e
-		}
-	}
-	return nil
 }
 
 // modelTool returns a language model tool as a tool of MCP.

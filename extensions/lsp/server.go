@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/extensions/sessions"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/documents"
@@ -37,13 +38,10 @@ type Options struct {
 // Server serves LSP clients. It must be made with [New]. It is safe for concurrent use.
 type Server struct {
 	opt         Options
-	ctx         context.Context
-	end         context.CancelCauseFunc
-	work        sync.WaitGroup // sessions
+	group       *sessions.Group
 	unsubscribe func()
 
 	mu       sync.Mutex
-	closed   bool
 	sessions map[*session]bool
 	views    map[string][]*view // by URI; in the order of their last use
 
@@ -57,15 +55,14 @@ func New(opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = hclog.NewNullLogger()
 	}
-	s := &Server{opt: opt, sessions: map[*session]bool{}, views: map[string][]*view{}, changed: map[string]bool{}, wake: make(chan struct{}, 1)}
-	s.ctx, s.end = context.WithCancelCause(context.Background())
+	s := &Server{opt: opt, group: sessions.New(), sessions: map[*session]bool{}, views: map[string][]*view{}, changed: map[string]bool{}, wake: make(chan struct{}, 1)}
 	s.unsubscribe = opt.Documents.Subscribe(func(uri workbench.URI) {
 		s.noteMu.Lock()
 		s.changed[uri.String()] = true
 		s.noteMu.Unlock()
 		wake(s.wake)
 	})
-	s.work.Go(s.follow)
+	s.group.Go(s.follow)
 	return s
 }
 
@@ -80,39 +77,29 @@ func wake(c chan struct{}) {
 // Close ends all sessions and waits until they have ended. reason is why, for [Server.Serve].
 func (s *Server) Close(reason error) {
 	s.unsubscribe()
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.end(reason)
-	s.work.Wait()
+	s.group.Close(reason)
 }
 
 // Serve serves one client, and closes rw. It returns nil when the client has left by itself, and
 // otherwise why the session has ended: the cause of ctx, the reason of Close, or what could not be read.
 func (s *Server) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
-	defer func() { _ = rw.Close() }()
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return context.Cause(s.ctx)
+	own, err := s.group.Begin(ctx, rw)
+	if err != nil {
+		return err
 	}
-	s.work.Add(1)
-	defer s.work.Done()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	defer context.AfterFunc(s.ctx, func() { end(context.Cause(s.ctx)) })()
-	c := newSession(ctx, s, rw)
+	defer own.End()
+	c := newSession(own.Context, s, rw)
+	s.mu.Lock()
 	s.sessions[c] = true
 	s.mu.Unlock()
-	defer context.AfterFunc(ctx, func() { _ = rw.Close() })()
 
 	defer s.opt.Diagnostics.Subscribe(c.noteProblems)()
 	c.work.Go(c.publish)
-	err := c.read()
-	if cause := context.Cause(ctx); cause != nil {
+	err = c.read()
+	if cause := context.Cause(own.Context); cause != nil {
 		err = cause
 	}
-	end(errLeft)
+	own.Stop(errLeft)
 	s.mu.Lock()
 	delete(s.sessions, c) // nothing is delivered to it any more
 	s.mu.Unlock()
@@ -136,7 +123,7 @@ func (s *Server) follow() {
 	for {
 		select {
 		case <-s.wake:
-		case <-s.ctx.Done():
+		case <-s.group.Context().Done():
 			return
 		}
 		s.noteMu.Lock()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions/sessions"
 	"github.com/hostsup/hostsup/internal/version"
 	"github.com/hostsup/hostsup/link"
 )
@@ -60,14 +61,12 @@ type Server struct {
 	opt     Options
 	mcp     *sdk.Server
 	changed chan struct{} // has room for one
-	ctx     context.Context
-	end     context.CancelCauseFunc
-	work    sync.WaitGroup // sessions, and the goroutine that follows changes
+	group   *sessions.Group
 
-	mu      sync.Mutex
-	closed  bool
-	started bool // changes are followed
-	tools   map[string]Tool
+	following sync.Once // of the start of what follows changes
+
+	mu    sync.Mutex
+	tools map[string]Tool
 }
 
 // New returns a server without clients. Close releases it.
@@ -75,8 +74,7 @@ func New(opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = hclog.NewNullLogger()
 	}
-	s := &Server{opt: opt, changed: make(chan struct{}, 1), tools: map[string]Tool{}}
-	s.ctx, s.end = context.WithCancelCause(context.Background())
+	s := &Server{opt: opt, changed: make(chan struct{}, 1), group: sessions.New(), tools: map[string]Tool{}}
 	s.mcp = sdk.NewServer(&sdk.Implementation{Name: "hostsup", Title: "VS Code extensions of " + opt.Host, Version: version.Version()}, &sdk.ServerOptions{
 		Instructions: fmt.Sprintf("The tools and commands of VS Code extensions, which run in the extension host %q. An extension is activated by the first call of one of its tools.", opt.Host),
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
@@ -93,31 +91,18 @@ func (s *Server) Changed() {
 }
 
 // Close ends all sessions and waits until they have ended. reason is why, for [Server.Serve].
-func (s *Server) Close(reason error) {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.end(reason)
-	s.work.Wait()
-}
+func (s *Server) Close(reason error) { s.group.Close(reason) }
 
 // Serve serves one client, and closes rw. It returns nil when the client has left by itself, and
 // otherwise why the session has ended: the cause of ctx, or the reason of Close.
 func (s *Server) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
-	defer func() { _ = rw.Close() }()
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return context.Cause(s.ctx)
+	own, err := s.group.Begin(ctx, rw)
+	if err != nil {
+		return err
 	}
-	s.work.Add(1)
-	if !s.started {
-		s.started = true
-		s.work.Go(s.follow)
-	}
-	s.mu.Unlock()
-	defer s.work.Done()
-	if err := s.refresh(ctx); err != nil {
+	defer own.End()
+	s.following.Do(func() { s.group.Go(s.follow) })
+	if err := s.refresh(own.Context); err != nil {
 		return fmt.Errorf("list what the extensions of host %q offer: %w", s.opt.Host, err)
 	}
 	// The session is ended by closing it: the SDK would not wait for its tools otherwise.
@@ -130,10 +115,8 @@ func (s *Server) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 	select {
 	case err = <-ended:
 		return left(err)
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	case <-s.ctx.Done():
-		err = context.Cause(s.ctx)
+	case <-own.Context.Done():
+		err = context.Cause(own.Context)
 	}
 	_ = rw.Close() // ends what is being read
 	_ = session.Close()
@@ -156,10 +139,10 @@ func (s *Server) follow() {
 	for {
 		select {
 		case <-s.changed:
-			if err := s.refresh(s.ctx); err != nil && s.ctx.Err() == nil {
+			if err := s.refresh(s.group.Context()); err != nil && s.group.Context().Err() == nil {
 				s.opt.Log.Warn("what extensions offer cannot be listed", "host", s.opt.Host, "error", err)
 			}
-		case <-s.ctx.Done():
+		case <-s.group.Context().Done():
 			return
 		}
 	}
@@ -276,7 +259,7 @@ func (s *Server) reporter(ctx context.Context, q *sdk.CallToolRequest) func(Prog
 		sending = true
 		mu.Unlock()
 		if start {
-			s.work.Go(send)
+			s.group.Go(send)
 		}
 	}
 }

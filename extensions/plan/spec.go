@@ -38,7 +38,8 @@ type Spec struct {
 	MCP *MCP
 
 	// LSP serves the extensions as a language server to clients that attach to the host; nil: no client
-	// can. A host has MCP or LSP. It has an effect for hosts of protocol vscode only.
+	// can. It has an effect for hosts of protocol vscode only. With MCP
+	// too, the first byte of a client decides.
 	LSP *LSP
 
 	// NoProfiles disables CPU profiles of hanging hosts. A profile shows which

@@ -42,5 +42,6 @@ host "both" {
       tools = ["*"]
     }
     serve "mcp" {}
+    serve "lsp" {}
   }
 }

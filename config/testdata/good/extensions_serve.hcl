@@ -1,4 +1,4 @@
-# extensions that are served as tools of MCP, also over HTTP
+# extensions that are served as tools of MCP, also over HTTP, and as a language server
 host "code" {
   command  = ["node", "/opt/code/out/bootstrap-fork.js", "--type=extensionHost"]
   protocol = "vscode"
@@ -7,6 +7,9 @@ host "code" {
     serve "mcp" {
       commands  = ["git.*", "hello.world"]
       languages = true
+    }
+    serve "lsp" {
+      commands = ["git.*"]
     }
   }
 }
