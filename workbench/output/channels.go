@@ -18,6 +18,8 @@ import (
 // The bounds of channels.
 const (
 	maxChannels = 100  // of the hosts of a workbench
+	perHost     = 10   // of a host, also if there are maxChannels
+	perOwner    = 25   // of an extension, with those of earlier runs
 	maxSources  = 1000 // of a host: loggers that extensions have made
 	maxName     = 100  // bytes of a name; what is longer is cut
 	maxFile     = 4096 // bytes of the URI of a logger's file
@@ -54,7 +56,7 @@ type Channels struct {
 	ids     map[string]*source // by what $register has returned last for the file
 	counts  map[string]int     // sources by host
 	last    int                // the number of the last id
-	full    bool               // it was told that there are too many
+	told    map[string]bool    // the limits that were reported
 	closed  bool
 }
 
@@ -81,7 +83,8 @@ func hostOf(c *workbench.Call) string {
 type source struct {
 	key      sourceKey
 	life     uint64
-	channel  *channel // nil before its name is known
+	channel  *channel // nil before its name is known, and if it is refused
+	refused  bool     // there are too many channels
 	raw      bool     // the text has its own line ends
 	written  bool     // since it was cleared
 	disposed bool
@@ -101,7 +104,7 @@ func NewChannels(opt ChannelOptions) *Channels {
 	if opt.Problem == nil {
 		opt.Problem = func(string) {}
 	}
-	s := &Channels{opt: opt, sources: map[sourceKey]*source{}, ids: map[string]*source{}, counts: map[string]int{}}
+	s := &Channels{opt: opt, sources: map[sourceKey]*source{}, ids: map[string]*source{}, counts: map[string]int{}, told: map[string]bool{}}
 	s.readIndex()
 	return s
 }
@@ -204,7 +207,7 @@ func (s *Channels) source(c *workbench.Call, file workbench.URI) (*source, error
 			}
 		}
 		if s.counts[key.host] >= maxSources {
-			s.tooMany("host %q has made %d loggers, which is the limit", key.host, maxSources)
+			s.tooMany(fmt.Sprintf("host %q has made %d loggers", key.host, maxSources))
 			return nil, nil
 		}
 	}
@@ -214,12 +217,18 @@ func (s *Channels) source(c *workbench.Call, file workbench.URI) (*source, error
 	return src, nil
 }
 
-// tooMany tells once that something is not kept. The caller must hold mu.
-func (s *Channels) tooMany(format string, args ...any) {
-	if !s.full {
-		s.full = true
-		s.opt.Problem(fmt.Sprintf(format, args...) + "; what others write is not kept")
+// tooMany reports once that what is written beyond a limit is not kept. The caller must hold mu.
+func (s *Channels) tooMany(limit string) {
+	if !s.told[limit] {
+		s.told[limit] = true
+		s.opt.Problem(limit + ", which is the limit; what is written into others is not kept")
 	}
+}
+
+// name gives a source its channel. The caller must hold mu.
+func (s *Channels) name(c *workbench.Call, src *source, extension, name string) {
+	src.channel = s.channel(c, extension, name)
+	src.refused = src.channel == nil
 }
 
 // create answers $createLogger: the file and options.
@@ -241,7 +250,7 @@ func (s *Channels) create(c *workbench.Call) (any, error) {
 	}
 	src.raw, src.disposed = opt.DonotUseFormatters, false
 	if opt.Name != "" {
-		src.channel = s.channel(c, opt.ExtensionID, opt.Name)
+		s.name(c, src, opt.ExtensionID, opt.Name)
 	}
 	return nil, nil
 }
@@ -260,8 +269,9 @@ func (s *Channels) register(c *workbench.Call) (any, error) {
 	src, err := s.source(c, file)
 	if src != nil {
 		delete(s.ids, src.id) // one for each source, so that they are as many at most
-		src.raw, src.channel, src.id = true, s.channel(c, extension, name), id
+		src.raw, src.id = true, id
 		s.ids[id] = src
+		s.name(c, src, extension, name)
 	}
 	return id, err
 }
@@ -337,10 +347,10 @@ func (s *Channels) write(c *workbench.Call) (any, error) {
 	if src == nil {
 		return nil, err
 	}
-	if src.channel == nil {
-		src.channel = s.channel(c, "", base(file))
+	if src.channel == nil && !src.refused {
+		s.name(c, src, "", base(file))
 	}
-	if src.channel == nil {
+	if src.refused {
 		return nil, nil
 	}
 	for _, pair := range list {

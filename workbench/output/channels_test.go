@@ -11,8 +11,15 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/internal/safeactor"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/workbench"
 )
 
@@ -157,7 +164,7 @@ func TestChannelsAreBounded(t *testing.T) {
 	opt := ChannelOptions{Dir: dir, MaxSize: 1000, Problem: func(string) { problems++ }}
 	s := NewChannels(opt)
 	for i := range maxChannels + 10 {
-		_, file := made(t, s, "acme.one", fmt.Sprint("channel ", i))
+		_, file := made(t, s, fmt.Sprint("acme.n", i/perOwner), fmt.Sprint("channel ", i))
 		appended(t, s, file, strings.Repeat("some text\n", 1000))
 	}
 	if len(s.List()) != maxChannels || problems != 1 {
@@ -197,6 +204,70 @@ func TestChannelsAreBounded(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(dir, "channel_0-*")); err != nil || len(left) != 0 {
 		t.Errorf("%q, %v", left, err)
 	}
+}
+
+// An extension cannot take the channels of others, nor a host those of other hosts, whichever
+// extensions it names.
+func TestChannelsAreSharedFairly(t *testing.T) {
+	var problems []string
+	opt := ChannelOptions{Dir: t.TempDir(), Problem: func(text string) { problems = append(problems, text) }}
+	s := NewChannels(opt)
+	hosts := map[string]*actors.Ref{"one": named("one"), "two": named("two")}
+	kept := func(s *Channels, host, extension string, n int) (out int) {
+		for i := range n {
+			name := fmt.Sprint(host, " channel ", i)
+			file := workbench.URI{Scheme: workbench.LogScheme, Path: "/logs/" + extension + "/" + name + ".log"}
+			for _, c := range []*workbench.Call{
+				workbench.NewCall(hosts[host], 1, "MainThreadOutputService.$register", workbench.Params(name, file, nil, extension)),
+				workbench.NewCall(hosts[host], 1, "MainThreadLogger.$log", workbench.Params(file, []any{[]any{3, "text\n"}})),
+			} {
+				if _, err := s.Methods()[c.Method].Now(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := s.Channel(extension + "/" + name); err == nil {
+				out++
+			}
+		}
+		return out
+	}
+	if n := kept(s, "one", "acme.greedy", 200); n != perOwner {
+		t.Errorf("an extension has %d channels, want %d", n, perOwner)
+	}
+	if want := []string{`extension "acme.greedy" has made 25 output channels, which is the limit; what is written into others is not kept`}; !slices.Equal(problems, want) {
+		t.Errorf("the problems are %q, want %q", problems, want)
+	}
+	for i := range 10 {
+		kept(s, "one", fmt.Sprint("acme.made", i), perOwner)
+	}
+	kept(s, "one", "acme.modest", perOwner)
+	if n := len(s.List()); n != maxChannels {
+		t.Errorf("a host has made %d channels, want %d", n, maxChannels)
+	}
+	if n := kept(s, "two", "acme.modest", perHost+1); n != perHost {
+		t.Errorf("another host has %d channels, want %d", n, perHost)
+	}
+	if last := problems[len(problems)-1]; !strings.Contains(last, `100 output channels, and host "two" 10`) {
+		t.Errorf("the last problem is %q", last)
+	}
+	closed(t, s)
+
+	// Those of an earlier run make room, also those beyond the limit.
+	s = NewChannels(opt)
+	if n := len(s.List()); n != maxChannels+perHost {
+		t.Errorf("after a restart there are %d channels, want %d", n, maxChannels+perHost)
+	}
+	if n := kept(s, "one", "acme.new", 1); n != 1 || len(s.List()) != maxChannels {
+		t.Errorf("%d new channels, %d in all", n, len(s.List()))
+	}
+	closed(t, s)
+}
+
+// named returns a host that is not run.
+func named(name string) *actors.Ref {
+	log := hclog.NewNullLogger()
+	return actors.Detached(&actors.World{System: safeactor.NewSystem(log), Log: log, Journal: record.NewJournal(nil)},
+		actors.HostSpec{Spec: hostspec.Spec{Name: name, Command: []string{"x"}, Protocol: native.New()}})
 }
 
 // An index that is damaged hides nothing that is written from now on.

@@ -21,6 +21,7 @@ import (
 type channel struct {
 	indexed
 	made  bool         // since the service was made
+	host  string       // the one that has made it first since then; "" without one
 	log   *capture.Log // nil before it is used
 	queue queue
 }
@@ -41,27 +42,63 @@ const files = 2
 // channel returns the channel of an extension by its name, and makes it if it is new: nil if there
 // are too many. The caller must hold mu.
 func (s *Channels) channel(c *workbench.Call, extension, name string) *channel {
-	if host := hostOf(c); extension == "" && host != s.opt.Host {
+	host := hostOf(c)
+	if extension == "" && host != s.opt.Host {
 		name += " of " + host
 	}
 	name, extension = short(name), short(extension)
 	for _, ch := range s.all {
 		if ch.Name == name && ch.Extension == extension {
-			ch.made = true
+			if !ch.made {
+				ch.made, ch.host = true, host
+			}
 			return ch
 		}
 	}
-	if len(s.all) >= maxChannels && !s.evict() {
-		s.tooMany("extensions have made %d output channels, which is the limit", maxChannels)
+	if !s.room(host, extension) {
 		return nil
 	}
 	sum := sha256.Sum256([]byte(extension + "\x00" + name))
 	plain := fileName(name[:min(len(name), 40)])
-	ch := &channel{indexed: indexed{name, extension, plain + "-" + hex.EncodeToString(sum[:4])}, made: true}
+	ch := &channel{indexed: indexed{name, extension, plain + "-" + hex.EncodeToString(sum[:4])}, made: true, host: host}
 	ch.queue.name = name
 	s.all = append(s.all, ch)
 	s.writeIndex()
 	return ch
+}
+
+// room makes room for a channel, and reports whether there is some. A host says for which extension
+// it makes a channel, and may lie: the channels of an extension are counted for each host, and a host
+// with few channels gets another one in any case. The caller must hold mu.
+func (s *Channels) room(host, extension string) bool {
+	of := func(ch *channel) bool { return ch.Extension == extension && (!ch.made || ch.host == host) }
+	for extension != "" && s.count(of) >= perOwner {
+		if !s.evict(of) {
+			s.tooMany(fmt.Sprintf("extension %q has made %d output channels", extension, perOwner))
+			return false
+		}
+	}
+	for len(s.all) >= maxChannels {
+		if s.evict(func(*channel) bool { return true }) {
+			continue
+		}
+		if s.count(func(ch *channel) bool { return ch.made && ch.host == host }) < perHost {
+			break
+		}
+		s.tooMany(fmt.Sprintf("extensions have made %d output channels, and host %q %d of them or more", maxChannels, host, perHost))
+		return false
+	}
+	return true
+}
+
+// count returns the number of channels of which is is true. The caller must hold mu.
+func (s *Channels) count(is func(*channel) bool) (n int) {
+	for _, ch := range s.all {
+		if is(ch) {
+			n++
+		}
+	}
+	return n
 }
 
 // fileName returns a name in which other bytes than letters, digits, dots and hyphens of ASCII are underscores.
@@ -86,10 +123,10 @@ func short(name string) string {
 	return name
 }
 
-// evict removes the oldest channel that was not made again since the service was made. The caller
-// must hold mu.
-func (s *Channels) evict() bool {
-	i := slices.IndexFunc(s.all, func(ch *channel) bool { return !ch.made && ch.log == nil })
+// evict removes the oldest channel of which is is true and that was not made again since the service
+// was made, and reports whether there was one. The caller must hold mu.
+func (s *Channels) evict(is func(*channel) bool) bool {
+	i := slices.IndexFunc(s.all, func(ch *channel) bool { return !ch.made && ch.log == nil && is(ch) })
 	if i < 0 {
 		return false
 	}
@@ -143,7 +180,7 @@ func (s *Channels) readIndex() {
 		s.opt.Problem(fmt.Sprintf("the output channels of earlier runs are not listed: %v", err))
 		return
 	}
-	for _, e := range list[:min(len(list), maxChannels)] {
+	for _, e := range list { // those beyond the limits have files, which the next new channel removes
 		if e.Name == "" || e.File == "" || e.File != fileName(e.File) {
 			continue
 		}
