@@ -153,10 +153,16 @@ func TestWorkspaceEditIsAllOrNothing(t *testing.T) {
 			t.Error("the renamed file is still there", err)
 		}
 		resultOf[any](t, h, "writer.command", "undo") // one step for all
-		if s := resultOf[editorState](t, h, "writer.state"); s.text("a.txt") != "a\n" || s.text("c.txt") != "bb\n" || s.text("d.txt") != "one\n" {
+		if s := resultOf[editorState](t, h, "writer.state"); s.text("a.txt") != "a\n" || s.text("b.txt") != "bb\n" || s.text("c.txt") != "" || s.text("d.txt") != "" {
 			t.Errorf("%+v", s)
 		}
+		onDisk(t, b, "b\n")
+		isGone(t, dir+"/c.txt")
+		isGone(t, dir+"/d.txt")
 		resultOf[any](t, h, "writer.command", "redo")
+		if s := resultOf[editorState](t, h, "writer.state"); s.text("a.txt") != "Aa\n" || s.text("c.txt") != "Cb\n" || s.text("d.txt") != "one\ntwo\n" || s.text("b.txt") != "" {
+			t.Errorf("%+v", s)
+		}
 		if d := resultOf[documentState](t, h, "writer.save", dir+"/c.txt", ""); !d.Done || d.Dirty {
 			t.Errorf("%+v", d)
 		}

@@ -54,7 +54,7 @@ func (s *Service) tryWorkspaceEdit(ctx context.Context, c *workbench.Call) (any,
 	if len(dto.Edits) == 0 {
 		return false, nil
 	}
-	b := &bulk{s: s, caller: c, files: files(c), docs: map[string]*planned{}, fresh: map[string]source{}, old: map[string]bool{}}
+	b := &bulk{s: s, caller: c, files: files(c), docs: map[string]*planned{}, fresh: map[string]source{}, old: map[string]*string{}}
 	defer b.release()
 	err := b.apply(ctx, dto.Edits)
 	var named *refusedEdit
@@ -92,11 +92,15 @@ type bulk struct {
 	held    []*document
 	moves   [][2]workbench.URI // renames until now
 	touched map[*document]bool
-	fresh   map[string]source // files that the edit has made
-	old     map[string]bool   // paths where what will be removed is meanwhile
-	back    []func() error    // puts files back, last first
-	done    []func() error    // ends what is not needed any more
+	fresh   map[string]source  // files that the edit has made
+	old     map[string]*string // paths where what will be removed is meanwhile, which follow moves
+	back    []func() error     // puts files back, last first
+	done    []func() error     // ends what is not needed any more
 	news    []filesRun
+	made    []fileChange       // what was done with files, for undo
+	kept    int64              // bytes of that
+	marked  map[*document]bool // those that were only moved
+	id      string             // of undo
 	batches int
 	depth   int // of edits with which participants answer edits of participants
 
@@ -124,11 +128,15 @@ func (b *bulk) apply(ctx context.Context, edits []change) error {
 	b.s.mu.Lock()
 	err = b.unchanged()
 	if err == nil {
-		b.touched = map[*document]bool{}
+		b.touched, b.marked = map[*document]bool{}, map[*document]bool{}
+		b.id = b.group()
 		for _, do := range steps {
 			if err = do(); err != nil {
 				break // it was tried on the same text
 			}
+		}
+		if err == nil {
+			b.remember()
 		}
 		b.s.sync()
 		b.s.filesRun(b.news)
@@ -334,20 +342,12 @@ func (b *bulk) editText(key string, list []text.Edit, eol text.EOL) error {
 	}
 	b.touched[d] = true
 	d.model.Stop()
-	if err := b.s.edit(d, list, b.group()); err != nil {
+	if err := b.s.edit(d, list, b.id); err != nil {
 		return err
 	}
 	if eol != "" {
-		b.s.changed(d, d.model.SetEOL(eol))
+		b.s.changed(d, d.model.SetEOL(eol, b.id))
 	}
 	d.model.Stop()
 	return nil
-}
-
-// group returns the id of undo for the whole edit. The caller must hold Service.mu.
-func (b *bulk) group() string {
-	if len(b.docs) < 2 {
-		return ""
-	}
-	return fmt.Sprintf("bulk:%p", b)
 }

@@ -98,7 +98,7 @@ func (b *bulk) planFile(run filesRun, steps []step) ([]step, error) {
 				b.docs[to.String()] = p
 			}
 		}
-		return append(steps, func() error { b.moveDocuments(*run.Source, *run.Target); return nil }), nil
+		return append(steps, func() error { b.markMoved(b.moveDocuments(*run.Source, *run.Target)); return nil }), nil
 	case fileCreated:
 		if run.options.Folder {
 			return steps, nil
@@ -202,10 +202,10 @@ func (b *bulk) changeFile(ctx context.Context, run filesRun) error {
 	target, _ := run.Target.FilePath()
 	late := context.WithoutCancel(ctx)
 	if run.operation == fileDeleted {
-		return b.aside(ctx, run.files, target, !run.options.Recursive, b.discard)
+		return b.replaced(ctx, run, target, !run.options.Recursive, b.discard)
 	}
 	if run.options.Overwrite {
-		if err := b.aside(ctx, run.files, target, false, remove); err != nil && !missing(err) {
+		if err := b.replaced(ctx, run, target, false, remove); err != nil && !missing(err) {
 			return err
 		}
 	}
@@ -215,7 +215,12 @@ func (b *bulk) changeFile(ctx context.Context, run filesRun) error {
 		if err := run.files.Rename(ctx, from, target, false); err != nil {
 			return err
 		}
-		b.back = append(b.back, func() error { return run.files.Rename(late, target, from, false) })
+		b.carry(from, target)
+		b.back = append(b.back, func() error {
+			b.carry(target, from)
+			return run.files.Rename(late, target, from, false)
+		})
+		b.made = append(b.made, fileChange{kind: changeMoved, uri: *run.Target, from: *run.Source})
 		return nil
 	case fileCopied:
 		from, _ := run.Source.FilePath()
@@ -234,6 +239,7 @@ func (b *bulk) changeFile(ctx context.Context, run filesRun) error {
 		}
 	}
 	b.back = append(b.back, func() error { return run.files.Remove(target, true) })
+	b.wasMade(run.files, *run.Target)
 	return nil
 }
 
@@ -269,7 +275,7 @@ func (b *bulk) aside(ctx context.Context, fs disk.FS, path string, empty bool, e
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(list, func(e disk.Entry) bool { return !b.old[filepath.Join(path, e.Name)] }) {
+		if slices.ContainsFunc(list, func(e disk.Entry) bool { return !b.isOld(filepath.Join(path, e.Name)) }) {
 			return fmt.Errorf("%s is a folder with entries, and recursive is not set", path)
 		}
 	}
@@ -280,33 +286,63 @@ func (b *bulk) aside(ctx context.Context, fs disk.FS, path string, empty bool, e
 	if err := fs.Rename(ctx, path, to, false); err != nil {
 		return err
 	}
-	b.old[to] = true
+	b.carry(path, to)
+	at := &to
+	b.old[to] = at
 	late := context.WithoutCancel(ctx)
-	b.back = append(b.back, func() error { return fs.Rename(late, to, path, false) })
-	b.done = append(b.done, func() error {
-		if err := end(fs, to, path); !missing(err) { // else it was in a folder that was removed, too
-			return err
-		}
-		return nil
+	b.back = append(b.back, func() error {
+		delete(b.old, *at)
+		b.carry(*at, path)
+		return fs.Rename(late, *at, path, false)
 	})
+	b.done = append(b.done, func() error { return end(fs, *at, path) })
 	return nil
 }
 
-// moveDocuments gives documents that were moved their new URIs. The caller must hold Service.mu.
-func (b *bulk) moveDocuments(from, to workbench.URI) {
+// isOld reports whether a path is one where something is that will be removed.
+func (b *bulk) isOld(path string) bool { return b.old[path] != nil }
+
+// carry notes that a folder was moved, in which something may be that will be removed.
+func (b *bulk) carry(from, to string) {
+	for path, at := range b.old {
+		if rest, ok := strings.CutPrefix(path, from+string(filepath.Separator)); ok {
+			delete(b.old, path)
+			*at = filepath.Join(to, rest)
+			b.old[*at] = at
+		}
+	}
+}
+
+// moveDocuments gives documents that were moved their new URIs, and returns them. The caller must hold
+// Service.mu.
+func (b *bulk) moveDocuments(from, to workbench.URI) (moved []*document) {
 	for _, d := range b.documentsBelow(to) { // what was there is overwritten
 		b.s.remove(d)
 	}
-	for _, d := range b.documentsBelow(from) {
-		rest, _ := below(d.uri, from)
-		uri := to
-		uri.Path += rest
-		touched := b.touched[d]
-		delete(b.touched, d)
-		if d = b.s.replace(d, uri); touched {
-			b.touched[d] = true
+	moves := func(uri workbench.URI) workbench.URI {
+		rest, _ := below(uri, from)
+		now := to
+		now.Path += rest
+		return now
+	}
+	for key, made := range b.fresh {
+		if _, ok := below(made.uri, from); ok {
+			delete(b.fresh, key)
+			made.uri = moves(made.uri)
+			b.fresh[made.uri.String()] = made
 		}
 	}
+	for _, d := range b.documentsBelow(from) {
+		now := b.s.replace(d, moves(d.uri))
+		for _, set := range []map[*document]bool{b.touched, b.marked} {
+			if set[d] {
+				delete(set, d)
+				set[now] = true
+			}
+		}
+		moved = append(moved, now)
+	}
+	return moved
 }
 
 func (b *bulk) documentsBelow(folder workbench.URI) (out []*document) {

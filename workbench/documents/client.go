@@ -138,14 +138,22 @@ func (o *Document) SetText(content string) error {
 	})
 }
 
-// Undo undoes the last step, if there is one.
-func (o *Document) Undo() error {
-	return o.with(func(d *document) error { return o.s.undo(d, false) })
-}
+// Undo undoes the last step, if there is one. A step that is a workspace edit with file operations, or
+// over several documents, is undone as a whole: files that were deleted or overwritten come back, those
+// that were made are removed, those that were moved are moved back. A workspace edit over documents
+// alone is undone in this document only if another one has changed since. The error is [ErrNotUndone]
+// if files are concerned and that is not possible. ctx bounds the work on files.
+func (o *Document) Undo(ctx context.Context) error { return o.step(ctx, false) }
 
-// Redo makes the last step that was undone again, if there is one.
-func (o *Document) Redo() error {
-	return o.with(func(d *document) error { return o.s.undo(d, true) })
+// Redo makes the last step that was undone again, if there is one, as [Document.Undo].
+func (o *Document) Redo(ctx context.Context) error { return o.step(ctx, true) }
+
+func (o *Document) step(ctx context.Context, redo bool) error {
+	var d *document
+	if err := o.with(func(now *document) error { d = now; return nil }); err != nil {
+		return err
+	}
+	return o.s.undo(ctx, nil, d, redo)
 }
 
 // Show shows the document in the active group of tabs, as its active editor.

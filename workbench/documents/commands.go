@@ -24,14 +24,7 @@ func (s *Service) Commands() map[string]workbench.Method {
 		}}
 	}
 	step := func(redo bool) workbench.Method {
-		return onActive(func(_ context.Context, c *workbench.Call, d *document) error {
-			if err := mayWrite(c, d.uri); err != nil {
-				return err
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.undo(d, redo)
-		})
+		return onActive(func(ctx context.Context, c *workbench.Call, d *document) error { return s.undo(ctx, c, d, redo) })
 	}
 	closing := func(activeOnly bool) workbench.Method {
 		return workbench.Method{Now: func(*workbench.Call) (any, error) { return nil, s.closeAll(activeOnly) }}

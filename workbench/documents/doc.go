@@ -20,6 +20,12 @@
 // There are groups of tabs, beside each other. The active tab of a group has an editor, with
 // selections and options. No editor has visible ranges.
 //
+// # Undo
+//
+// A document has steps of undo. A workspace edit is one step in all of its documents, and with its
+// file operations it is undone as a whole or not at all; see [Document.Undo]. What was removed is kept
+// in memory: at most 16 MiB of one edit, and 64 MiB of the last 100 edits.
+//
 // # Concurrency
 //
 // All methods are safe for concurrent use. No file is read or written and no host is waited for while

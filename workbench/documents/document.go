@@ -62,6 +62,7 @@ type document struct {
 	saving   chan struct{}
 	stop     func()    // ends watching
 	next     *document // what replaced it
+	parked   bool      // closed by undo, until redo opens it again
 }
 
 func (d *document) dto() documentDTO {
@@ -264,7 +265,7 @@ func (s *Service) room(bytes, documents int) error {
 		return ErrFull
 	}
 	total := func() int {
-		n := bytes
+		n := bytes + int(s.keptBytes())
 		for _, d := range s.documents {
 			n += d.weight
 		}
@@ -277,6 +278,7 @@ func (s *Service) room(bytes, documents int) error {
 		d.model.Forget()
 		d.weight = d.model.Weight()
 	}
+	s.past = nil
 	if total() > maxWeight {
 		return ErrFull
 	}
@@ -291,6 +293,7 @@ func (s *Service) remove(d *document) {
 	d.unwatch()
 	delete(s.documents, d.key)
 	s.closeTabsOf(d)
+	s.forget(d)
 }
 
 // retire closes documents that nothing holds, if there are too many. The caller must hold mu.

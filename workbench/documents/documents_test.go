@@ -82,10 +82,10 @@ func TestDocumentOfAProgram(t *testing.T) {
 	if !again.Dirty() || again.Language() != plain {
 		t.Error(again.Dirty(), again.Language())
 	}
-	if err := d.Undo(); err != nil || d.Dirty() {
+	if err := d.Undo(t.Context()); err != nil || d.Dirty() {
 		t.Error(err, "the text is saved")
 	}
-	if err := errors.Join(d.Redo(), d.Save(t.Context())); err != nil || d.Dirty() {
+	if err := errors.Join(d.Redo(t.Context()), d.Save(t.Context())); err != nil || d.Dirty() {
 		t.Error(err)
 	}
 	got, err := os.ReadFile(path)

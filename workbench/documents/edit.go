@@ -148,7 +148,7 @@ func (s *Service) editShown(c *workbench.Call, d *document, version int, edits [
 		return nil, workbench.Invalid("%s: %v", d.key, err)
 	}
 	if eol := newEOL(opt.SetEndOfLine); eol != "" {
-		s.changed(d, d.model.SetEOL(eol))
+		s.changed(d, d.model.SetEOL(eol, ""))
 	}
 	return true, s.editWithin(d, edits, opt)
 }
@@ -163,33 +163,4 @@ func (s *Service) editWithin(d *document, edits []text.Edit, opt stops) error {
 		d.model.Stop()
 	}
 	return err
-}
-
-// undo undoes or redoes the last group of a document. A group that spans several documents is undone
-// in all of them if it is the last one in each; else it is undone in this document alone, as VS Code
-// offers. The caller must hold mu.
-func (s *Service) undo(d *document, redo bool) error {
-	if err := editable(d); err != nil {
-		return err
-	}
-	next, step := (*text.Model).Undoable, (*text.Model).Undo
-	if redo {
-		next, step = (*text.Model).Redoable, (*text.Model).Redo
-	}
-	id, ok := next(d.model)
-	if !ok {
-		return nil
-	}
-	list := []*document{d}
-	if id != "" {
-		for _, other := range s.documents {
-			if last, ok := next(other.model); ok && last == id && other != d {
-				list = append(list, other)
-			}
-		}
-	}
-	for _, d := range list {
-		s.changed(d, step(d.model))
-	}
-	return nil
 }

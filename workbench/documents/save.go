@@ -204,11 +204,14 @@ func (s *Service) replace(d *document, uri workbench.URI) *document {
 		from.language = d.language // an extension has set it
 	}
 	d.unwatch()
-	delete(s.documents, d.key)
+	if s.documents[d.key] == d {
+		delete(s.documents, d.key)
+	}
 	now := s.make(uri, from)
 	now.model, now.saved, now.clients, d.clients = d.model, d.saved, d.clients, 0
 	now.dirty, now.weight = s.isDirty(now), d.weight
 	d.next = now
+	s.moved(d, now)
 	for _, g := range s.groups {
 		for _, t := range g.tabs {
 			if t.doc == d {

@@ -65,8 +65,11 @@ type Service struct {
 	languages map[string]bool // Opened was called
 	groups    []*group
 	active    *group
-	lastID    int // of groups, editors, groups of undo, uses
+	lastID    int         // of groups, editors, groups of undo, uses
+	past      []*pastEdit // the last one is the newest
 	closed    bool
+
+	stepping sync.Mutex // one undo or redo at a time
 
 	subscribers map[*func(workbench.URI)]bool // of changes
 }

@@ -115,10 +115,7 @@ func forward(changes []Change) (out []Edit) {
 func (m *Model) push(id string, next *Text, back, forth []Edit) {
 	m.redo = nil
 	if !m.open || len(m.undo) == 0 || m.undo[len(m.undo)-1].id != id || back == nil || len(m.undo[len(m.undo)-1].back) >= maxJoined {
-		m.undo = append(m.undo, group{id: id, before: m.state})
-		if len(m.undo) > maxGroups {
-			m.undo = slices.Clone(m.undo[1:])
-		}
+		m.pushGroup(id)
 	}
 	m.open = back != nil
 	g := &m.undo[len(m.undo)-1]
@@ -140,6 +137,13 @@ func (m *Model) push(id string, next *Text, back, forth []Edit) {
 	}
 }
 
+func (m *Model) pushGroup(id string) {
+	m.undo = append(m.undo, group{id: id, before: m.state})
+	if len(m.undo) > maxGroups {
+		m.undo = slices.Clone(m.undo[1:])
+	}
+}
+
 // moved is the event of another text.
 func (m *Model) moved(next *Text, changes []Change) *Event {
 	m.text = next
@@ -147,15 +151,27 @@ func (m *Model) moved(next *Text, changes []Change) *Event {
 	return &Event{Changes: changes, EOL: next.eol, Version: m.version}
 }
 
-// SetEOL changes the line ending, which is a change of the whole text. The event is nil if it was the
-// line ending before.
-func (m *Model) SetEOL(eol EOL) *Event {
+// SetEOL changes the line ending, which is a change of the whole text. id is that of [Model.Edit]. The
+// event is nil if it was the line ending before.
+func (m *Model) SetEOL(eol EOL, id string) *Event {
 	if m.text.eol == eol {
 		return nil
 	}
 	next := m.text.WithEOL(eol)
-	m.push("", next, nil, nil)
+	m.push(id, next, nil, nil)
 	return m.replaced(next)
+}
+
+// Mark adds a step of undo without an edit, for what was done with the document besides its text. id
+// is that of [Model.Edit]. Nothing is added if the last step has this id.
+func (m *Model) Mark(id string) {
+	m.Stop()
+	if before, ok := m.Undoable(); ok && before == id {
+		return
+	}
+	m.redo = nil
+	m.pushGroup(id)
+	m.undo[len(m.undo)-1].after = m.state
 }
 
 // replaced is the event of a text that is replaced as a whole.
@@ -228,7 +244,7 @@ func last(list []group) (id string, ok bool) {
 	return list[len(list)-1].id, true
 }
 
-// Undo undoes the last group. The event is nil if there is no such group.
+// Undo undoes the last group. The event is nil if there is no such group, or if it has no edit.
 func (m *Model) Undo() *Event {
 	e := m.step(&m.undo, &m.redo, true)
 	if e != nil {
@@ -237,7 +253,7 @@ func (m *Model) Undo() *Event {
 	return e
 }
 
-// Redo makes the last group that was undone again. The event is nil if there is no such group.
+// Redo makes the last group that was undone again. The event is nil as that of [Model.Undo].
 func (m *Model) Redo() *Event {
 	e := m.step(&m.redo, &m.undo, false)
 	if e != nil {
@@ -259,8 +275,11 @@ func (m *Model) step(from, to *[]group, back bool) *Event {
 		slices.Reverse(lists)
 	}
 	m.state = state
-	if len(lists) == 0 {
+	switch {
+	case next != nil:
 		return m.replaced(next)
+	case len(lists) == 0:
+		return nil
 	}
 	var all []Change
 	t := m.text

@@ -144,7 +144,7 @@ func TestUndoOfManyEdits(t *testing.T) {
 			case 0:
 				m.Stop()
 			case 1:
-				follow(m.SetEOL([]EOL{LF, CRLF}[r.IntN(2)]))
+				follow(m.SetEOL([]EOL{LF, CRLF}[r.IntN(2)], ""))
 			case 2:
 				follow(m.Reset(New(sample(r, 12), LF)))
 			default:
