@@ -4,12 +4,14 @@ package integration
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/service"
 
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
@@ -26,14 +28,18 @@ type courtCase struct {
 	slow   bool   // hostsup.slow is being activated as well
 	spec   change // of the host; may be nil
 	reason string // is in the reason of the crashes
+	trace  string // is in the evidence against guilty
 }
 
+// stackTrace is the evidence of an abort whose stack node has printed.
+const stackTrace = "was on the stack when it aborted"
+
 var courtCases = []courtCase{
-	{name: "call in flight", crime: "abort", misled: "wait", reason: "SIGABRT"},
-	{name: "rejections", crime: "abort", misled: "rejects", reason: "SIGABRT"},
-	{name: "uncaught error", crime: "uncaught", misled: "wait", reason: "SIGABRT"},
-	{name: "calls the command", misled: "calls", reason: "SIGABRT"},
-	{name: "slow to activate", crime: "abort", slow: true, reason: "SIGABRT"},
+	{name: "call in flight", crime: "abort", misled: "wait", reason: "SIGABRT", trace: stackTrace},
+	{name: "rejections", crime: "abort", misled: "rejects", reason: "SIGABRT", trace: stackTrace},
+	{name: "uncaught error", crime: "uncaught", misled: "wait", reason: "SIGABRT", trace: stackTrace},
+	{name: "calls the command", misled: "calls", reason: "SIGABRT", trace: stackTrace},
+	{name: "slow to activate", crime: "abort", slow: true, reason: "SIGABRT", trace: stackTrace},
 	{name: "execSync", crime: "execSync", misled: "wait", reason: "unresponsive", spec: func(s *supervisor.HostSpec) {
 		s.Liveness.After, s.Liveness.KillAfter = 3*time.Second, time.Second
 	}},
@@ -75,6 +81,9 @@ func TestCourt(t *testing.T) {
 					t.Errorf("%+v", s)
 				}
 				says(t, decisions, " hostsup.guilty: ", c.reason)
+				if c.trace != "" {
+					c.led(t, sup)
+				}
 				if s := h.Status(); s.State == lifecycle.Failed {
 					t.Errorf("%+v", s)
 				}
@@ -83,6 +92,30 @@ func TestCourt(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// led checks that something of the crashes themselves led to guilty, so that no innocent
+// extension was ever moved out of its host, not even on trial.
+func (c courtCase) led(t *testing.T, sup *supervisor.Supervisor) {
+	t.Helper()
+	found := false
+	for _, e := range sup.History() {
+		d := service.DecisionOf(e)
+		if d == nil {
+			continue
+		}
+		if d.Verdict != blame.Noted && d.Verdict != blame.HostFault && (len(d.IDs) != 1 || d.IDs[0] != "hostsup.guilty") {
+			t.Errorf("%s %v: %s", d.Verdict, d.IDs, d.Why)
+		}
+		for _, crash := range d.Evidence {
+			for _, s := range crash.Suspects {
+				found = found || s.ID == "hostsup.guilty" && slices.Contains(s.Why, c.trace)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("nothing says that guilty %s", c.trace)
 	}
 }
 

@@ -217,6 +217,15 @@ func (m *Machine) trialsQuiet() {
 	}
 	m.endTrial()
 	name := m.where[culprit]
+	if awaited(evidence) && !m.freed[culprit] {
+		all := append([]extensions.ID{culprit}, others...)
+		m.record(Cleared, name, all, fmt.Sprintf("isolated they have not crashed for %s, but no profile speaks against them: they go home", span.Of(m.duration(evidence))), evidence)
+		m.freed[culprit] = true
+		for _, id := range all {
+			m.sendHome(id)
+		}
+		return
+	}
 	apartFrom := join(others)
 	if apartFrom == "" {
 		apartFrom = "the others"

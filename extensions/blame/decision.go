@@ -25,11 +25,14 @@ const (
 // Suspect is an extension with the evidence against it, the strongest first.
 type Suspect struct {
 	ID    extensions.ID `json:"id"`
-	Score int           `json:"score"` // 8 for being activated or 90 % of the processor, 4 for calls or half of the processor, 2 for uncaught errors, 0 for presence
+	Score int           `json:"score"` // 8 for being activated, for 90 % of the processor or of the memory, and for a direct trace; 4 for calls or half of them; 2 for uncaught errors, 0 for presence
 	// Returned is how often calls of the method in flight have returned before; among
 	// suspects of the same score more is better.
 	Returned int      `json:"returned"`
 	Why      []string `json:"why"`
+	// Weight is log2 of how much likelier what was seen is if the extension caused the crash;
+	// those of several crashes are added. Without a trace it is below 0.
+	Weight float64 `json:"weight"`
 }
 
 // Evidence is one crash.
@@ -43,7 +46,10 @@ type Evidence struct {
 	// activation had begun.
 	Vague bool `json:"vague"`
 
-	begun map[extensions.ID]bool
+	begun   map[extensions.ID]bool
+	weights map[extensions.ID]float64 // of those that had begun
+	direct  bool                      // a profile, or something of the crash itself, leads to an extension
+	kind    Kind
 }
 
 // Decision is one step of the machine, for events and crash reports.

@@ -4,16 +4,20 @@
 // # The rules
 //
 // A [Machine] manages one host, its home, and the cells beside it. Each crash leaves
-// [Evidence]: the extensions whose activation had begun, and traces of some of them, such
-// as a call in flight. Several crashes are weighed together. Presence comes first: an
-// extension that was not there has not caused the crash. Among those that were there each
-// time, the sum of the traces decides who is tried.
+// [Evidence]: the extensions whose activation had begun, and traces of some of them. Direct
+// traces are of the crash itself, such as the stack that node printed (see [Trace] and
+// [Profile]); weak ones are what extensions were doing then, such as a call in flight. Several
+// crashes are weighed together. Presence comes first: an extension that was not there has not
+// caused the crash. Among those that were there each time, the sum of the weights decides who
+// is tried (see [Suspect].Weight). A weak trace weighs the more the shorter the extension
+// usually has it, so that one which is always there weighs nothing.
 //
 // A trace never convicts. After two crashes the strongest suspect gets a cell of its own
 // on trial, away from the home, so that the other extensions do not restart, and the crash
-// window of the home is reset. Of several equally strong suspects each half gets a cell,
-// and the half that crashes is halved again. A suspect that crashes alone is confirmed. If
-// the home crashes twice more, those on trial are cleared and go home, and the search goes
+// window of the home is reset. Of several suspects about as strong each half gets a cell,
+// and the half that crashes is halved again. If a direct trace may
+// come with the next crash, a third and a fourth one are awaited before. A suspect that
+// crashes alone is confirmed. If the home crashes twice more, those on trial are cleared and go home, and the search goes
 // on with the evidence of the new crashes; after two searches that were misled all that
 // were there are tried, whatever their traces. One crash would not do: of two culprits one
 // crashes the home while the other is on trial. If no extension was there in all crashes,
@@ -22,7 +26,8 @@
 //
 // An extension that crashes only together with others does not crash alone: after
 // [Rules].Quiet, or five times the mean time between the crashes, the first suspect stays
-// isolated and the others go home; if that was wrong, the next crash clears it.
+// isolated and the others go home; if that was wrong, the next crash clears it. Where a direct
+// trace was to be expected and none has led to it, it goes home as well at first.
 //
 // A crash before any activation, or caused by the host itself or by another process, is no
 // extension's fault.

@@ -47,6 +47,7 @@ type (
 		Call   uint64
 		ID     extensions.ID
 		Method string
+		Age    time.Duration // how long ago it began
 	}
 	CallEnded struct {
 		Cell string
@@ -60,6 +61,7 @@ type Returned struct {
 	ID     extensions.ID
 	Method string
 	Count  int
+	Spent  time.Duration // their durations together
 }
 
 // Uncaught reports an uncaught error of the extension that its stack leads to (see
@@ -83,6 +85,27 @@ type Profile struct {
 	Cell   string
 	Life   uint64
 	Shares []Share
+}
+
+// Source is what a [Trace] is from.
+type Source string
+
+// The sources.
+const (
+	Stack       Source = "stack"       // the stack that the runtime printed when it aborted
+	Sender      Source = "sender"      // of the message that was too large
+	Allocations Source = "allocations" // while the memory grew
+)
+
+// Trace reports that something of the crash itself leads to extensions, before the crash is
+// reported. Shares are how far it does, 0 to 1: those below a half are ignored. With Call,
+// it is the extension of that call, which must be open.
+type Trace struct {
+	Cell   string
+	Life   uint64
+	Source Source
+	Shares []Share
+	Call   uint64
 }
 
 // Hung and Alive report that a life is unresponsive, and that it answers again.
@@ -153,6 +176,7 @@ func (CallEnded) event()   {}
 func (Returned) event()    {}
 func (Uncaught) event()    {}
 func (Profile) event()     {}
+func (Trace) event()       {}
 func (Hung) event()        {}
 func (Alive) event()       {}
 func (Crashed) event()     {}

@@ -58,22 +58,10 @@ func (x Index) File(name string) (extensions.ID, bool) {
 // file of an extension.
 func (x Index) Stack(stack string) (extensions.ID, bool) {
 	for line := range strings.Lines(stack) {
-		line = strings.TrimSpace(line)
-		rest, ok := strings.CutPrefix(line, "at ")
-		if !ok {
-			continue // the message
-		}
-		if i := strings.LastIndexByte(rest, '('); i >= 0 && strings.HasSuffix(rest, ")") {
-			rest = rest[i+1 : len(rest)-1]
-		}
-		rest = strings.TrimPrefix(rest, "async ")
-		for range 2 { // line and column
-			if i := strings.LastIndexByte(rest, ':'); i > 1 && digits(rest[i+1:]) {
-				rest = rest[:i]
+		if file, ok := frame(line); ok { // otherwise it is of the message
+			if id, ok := x.File(file); ok {
+				return id, true
 			}
-		}
-		if id, ok := x.File(rest); ok {
-			return id, true
 		}
 	}
 	return "", false

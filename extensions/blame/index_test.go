@@ -2,6 +2,7 @@ package blame
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,4 +101,28 @@ func FuzzStack(f *testing.F) {
 			t.Fatalf("%v", shares)
 		}
 	})
+}
+
+// The frames of an abort are numbered, and those of node and of the editor are passed over.
+func TestAbortNamesItsExtensions(t *testing.T) {
+	x := NewIndex([]extensions.Extension{{ID: "acme.bad", Folder: "/ext/bad"}, {ID: "acme.api", Folder: "/ext/api"}})
+	before := []string{"1: 0xf5b5a4 node::Abort() [node]", abortStack, "", "1: old (/ext/api/old.js:1:2)", "", ""}
+	for _, c := range []struct {
+		name  string
+		lines []string
+		want  []Share
+	}{
+		{"one", []string{abortStack, "", "1: abort (node:internal/process:2:3)", "2: run (/ext/bad/main.js:9:23)", "3: file:///ext/bad/other.js:1:2", "4: listOnTimeout (node:internal/timers:581:17)", ""}, []Share{{"acme.bad", 1}}},
+		{"a caller", []string{abortStack, "", "1: /ext/api/main.js:7:1", "2: tick (/ext/bad/main.js:9:23)"}, []Share{{"acme.api", 1}, {"acme.bad", 0.5}}},
+		{"after it", []string{abortStack, "1: run (/ext/bad/main.js:9:23)", "", "2: later (/ext/api/main.js:9:23)"}, []Share{{"acme.bad", 1}}},
+		{"no extension", []string{abortStack, "1: run (/app/main.js:9:23)"}, nil},
+		{"no frames", []string{abortStack}, nil},
+		{"no stack", []string{"1: run (/ext/bad/main.js:9:23)"}, nil},
+	} {
+		for _, lines := range [][]string{c.lines, slices.Concat(before, c.lines)} {
+			if got := x.Aborted(lines); !slices.Equal(got, c.want) && (c.name != "no stack" || len(lines) == len(c.lines)) {
+				t.Errorf("%s: %v, %v expected", c.name, got, c.want)
+			}
+		}
+	}
 }

@@ -28,7 +28,9 @@ type Machine struct {
 	misled int             // after how many searches m.crash has gone on without the suspects
 	rounds int             // the same for all crashes since the last culprit was found
 	calls  map[command]int // the number of ended calls
-	count  int             // trial cells so far
+	past   past
+	freed  map[extensions.ID]bool // they went home after a trial without a crash, because no direct trace leads to them
+	count  int                    // trial cells so far
 	seq    int
 
 	now time.Time
@@ -61,7 +63,7 @@ func New(rules Rules) *Machine {
 	if rules.Prefix == "" {
 		rules.Prefix = "trial-"
 	}
-	return &Machine{rules: rules, cells: map[string]*cell{Home: {purpose: AtHome}}, where: map[extensions.ID]string{}, parts: map[extensions.ID]*apart{}, calls: map[command]int{}}
+	return &Machine{rules: rules, cells: map[string]*cell{Home: {purpose: AtHome}}, where: map[extensions.ID]string{}, parts: map[extensions.ID]*apart{}, calls: map[command]int{}, past: past{busy: map[activity]time.Duration{}}, freed: map[extensions.ID]bool{}}
 }
 
 // Cells returns the cells of the extensions that are not at home. The caller owns
@@ -122,26 +124,27 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 		}
 	case Began:
 		if _, l := m.find(ev.Cell, ev.Life); l != nil {
-			l.began(ev.ID)
+			l.began(ev.ID, now)
 		}
 	case Finished:
 		if _, l := m.find(ev.Cell, ev.Life); l != nil {
-			l.began(ev.ID)
+			l.began(ev.ID, now)
+			m.past.add(activation(ev.ID), now.Sub(l.activating[ev.ID]))
 			delete(l.activating, ev.ID)
 		}
 	case CallBegan:
 		if _, l := m.find(ev.Cell, ev.Life); l != nil {
-			l.calls[ev.Call] = call{ev.ID, ev.Method, now}
+			l.calls[ev.Call] = call{ev.ID, ev.Method, now.Add(-ev.Age)}
 		}
 	case CallEnded:
 		if _, l := m.find(ev.Cell, ev.Life); l != nil {
 			m.returned(l, ev.Call)
 		}
 	case Returned:
-		m.ended(command{ev.ID, ev.Method}, ev.Count)
+		m.ended(command{ev.ID, ev.Method}, ev.Count, ev.Spent)
 	case Uncaught:
 		if _, l := m.find(ev.Cell, ev.Life); l != nil {
-			l.uncaught[ev.ID] = uncaught{ev.Error, now}
+			l.threw(ev.ID, ev.Error, now)
 		}
 	case Profile:
 		if _, l := m.find(ev.Cell, ev.Life); l != nil && l.hung { // otherwise the measured hang is over
@@ -149,6 +152,10 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 			for _, s := range ev.Shares {
 				l.shares[s.ID] += s.Share
 			}
+		}
+	case Trace:
+		if _, l := m.find(ev.Cell, ev.Life); l != nil {
+			l.traced(ev)
 		}
 	case Hung:
 		if _, l := m.find(ev.Cell, ev.Life); l != nil {
@@ -202,7 +209,7 @@ func (m *Machine) started(ev LifeStarted) {
 	if c == nil {
 		return // the cell was closed during the start
 	}
-	c.life = newLife(ev.Life)
+	c.life = newLife(ev.Life, m.now)
 	if c.purpose == Trial && m.trial != nil {
 		m.trial.lives++
 	}
@@ -210,6 +217,9 @@ func (m *Machine) started(ev LifeStarted) {
 
 // lifeOver handles the end of a life. A settled cell does not get another one.
 func (m *Machine) lifeOver(c *cell) {
+	if c.life != nil {
+		m.past.over(c.life, m.now)
+	}
 	c.life = nil
 	if c.purpose == Settled {
 		for _, id := range m.members(c.name) {
@@ -223,7 +233,7 @@ func (m *Machine) alive(ev Alive) {
 	if l == nil || !l.hung {
 		return
 	}
-	e := l.evidence(Crashed{c.name, l.number, Hang, "unresponsive, and back"}, m.calls, m.now)
+	e := l.evidence(Crashed{c.name, l.number, Hang, "unresponsive, and back"}, m.calls, &m.past, m.now)
 	l.hung = false
 	clear(l.shares)
 	if !e.Vague {
@@ -240,11 +250,12 @@ func (m *Machine) returned(l *life, number uint64) {
 		return
 	}
 	delete(l.calls, number)
-	m.ended(command{c.id, c.method}, 1)
+	m.ended(command{c.id, c.method}, 1, m.now.Sub(c.since))
 }
 
 // ended counts calls that have ended.
-func (m *Machine) ended(c command, n int) {
+func (m *Machine) ended(c command, n int, spent time.Duration) {
+	m.past.add(callOf(c.id, c.method), spent)
 	if _, known := m.calls[c]; known || len(m.calls) < maxCommands {
 		m.calls[c] += n
 	}
@@ -316,6 +327,7 @@ func (m *Machine) forget(ids []extensions.ID) {
 		from := m.where[id]
 		delete(m.where, id)
 		delete(m.parts, id)
+		delete(m.freed, id)
 		m.closeEmpty(from)
 	}
 	m.abandon()

@@ -97,7 +97,7 @@ func (w *world) use(id extensions.ID) {
 		if r.begun[w.culprit] && w.rng.IntN(4) == 0 {
 			if w.how.noise {
 				w.next++
-				w.step(CallBegan{cell, r.life, w.next, id, "noise"})
+				w.step(CallBegan{cell, r.life, w.next, id, "noise", 0})
 			}
 			w.down(cell, r)
 		}
@@ -105,7 +105,7 @@ func (w *world) use(id extensions.ID) {
 	}
 	w.next++
 	r.calls[w.next] = id
-	w.step(CallBegan{cell, r.life, w.next, id, "command"})
+	w.step(CallBegan{cell, r.life, w.next, id, "command", 0})
 	mine, others := 0, 0
 	for _, by := range r.calls {
 		if by == w.culprit {

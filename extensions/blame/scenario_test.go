@@ -2,6 +2,7 @@ package blame
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -12,18 +13,36 @@ import (
 // runsPerScenario is how many seeds each of the 40 scenarios has.
 const runsPerScenario = 10
 
+// maxIsolatedRuns is the allowed percentage of runs in which an innocent extension is isolated
+// at any time, trials included.
+const maxIsolatedRuns = 45
+
 // tally counts runs.
-type tally struct{ runs, found, jailedAtEnd, jailedEver, triedEver, down, crashes int }
+//
+// "In quarantine" is read in four ways. The first is the machine's own; the others take every
+// host beside the home for quarantine, a trial included: the share of runs in which it has
+// happened to an innocent extension at all, the share of the innocent extensions to which it has
+// happened, and the share of their time.
+type tally struct {
+	runs, found, jailedAtEnd, jailedEver, down, crashes int
+
+	isolatedRuns, aloneRuns, innocents, isolated int
+	time, isolatedTime                           time.Duration
+}
 
 func (s tally) String() string {
 	share := func(n int) string { return fmt.Sprintf("%5.1f %%", 100*float64(n)/float64(s.runs)) }
-	return fmt.Sprintf("guilty found %s, innocent in quarantine at the end %s, at any time %s, on trial at any time %s, host down %s, %.1f crashes",
-		share(s.found), share(s.jailedAtEnd), share(s.jailedEver), share(s.triedEver), share(s.down), float64(s.crashes)/float64(s.runs))
+	return fmt.Sprintf("guilty found %s, innocent in quarantine at the end %s, at any time %s; with trials: in %s of the runs (alone %s), %5.1f %% of the innocent ones, %5.2f %% of their time; host down %s, %.1f crashes",
+		share(s.found), share(s.jailedAtEnd), share(s.jailedEver), share(s.isolatedRuns), share(s.aloneRuns),
+		100*float64(s.isolated)/float64(s.innocents), 100*float64(s.isolatedTime)/float64(s.time), share(s.down), float64(s.crashes)/float64(s.runs))
 }
 
 func (s *tally) add(o tally) {
 	s.runs, s.found, s.crashes, s.down = s.runs+o.runs, s.found+o.found, s.crashes+o.crashes, s.down+o.down
-	s.jailedAtEnd, s.jailedEver, s.triedEver = s.jailedAtEnd+o.jailedAtEnd, s.jailedEver+o.jailedEver, s.triedEver+o.triedEver
+	s.jailedAtEnd, s.jailedEver = s.jailedAtEnd+o.jailedAtEnd, s.jailedEver+o.jailedEver
+	s.isolatedRuns, s.aloneRuns = s.isolatedRuns+o.isolatedRuns, s.aloneRuns+o.aloneRuns
+	s.innocents, s.isolated = s.innocents+o.innocents, s.isolated+o.isolated
+	s.time, s.isolatedTime = s.time+o.time, s.isolatedTime+o.isolatedTime
 }
 
 // judge runs a scenario and counts what became of the extensions.
@@ -41,7 +60,12 @@ func (w *court) judge() tally {
 	for _, id := range w.m.Quarantined() {
 		atEnd[id] = true
 	}
-	out := tally{runs: 1, crashes: w.crashes, jailedAtEnd: innocent(atEnd), jailedEver: innocent(w.everJailed), triedEver: innocent(w.everTried)}
+	out := tally{runs: 1, crashes: w.crashes, jailedAtEnd: innocent(atEnd), jailedEver: innocent(w.everJailed)}
+	ever := maps.Clone(w.everJailed)
+	maps.Copy(ever, w.everTried)
+	delete(ever, guilty)
+	out.isolatedRuns, out.aloneRuns, out.isolated, out.innocents = innocent(ever), innocent(w.alone), len(ever), len(w.all)-1
+	out.isolatedTime, out.time = w.isolated, time.Duration(len(w.all)-1)*w.now.Sub(time.Unix(0, 0))
 	if atEnd[guilty] {
 		out.found = 1
 	}
@@ -81,6 +105,9 @@ func TestScenarios(t *testing.T) {
 	}
 	if all.jailedEver*10 > all.runs {
 		t.Errorf("an innocent extension was in quarantine at any time in %d of %d runs, at most 10 %% expected", all.jailedEver, all.runs)
+	}
+	if all.isolatedRuns*100 > maxIsolatedRuns*all.runs {
+		t.Errorf("an innocent extension was isolated in %d of %d runs, at most %d %% expected", all.isolatedRuns, all.runs, maxIsolatedRuns)
 	}
 	if all.down > 0 {
 		t.Errorf("the budget of the host was spent in %d of %d runs", all.down, all.runs)

@@ -22,7 +22,8 @@ type cause struct {
 	kind    Kind
 	reason  string
 	trigger trigger
-	profile bool // a profile of the hang can be taken
+	profile bool   // a profile of the hang can be taken
+	direct  Source // what leads to the guilty one in most crashes; "": nothing
 }
 
 type trigger int
@@ -34,9 +35,9 @@ const (
 )
 
 var causes = []cause{
-	{name: "aborts in its command", kind: Exit, reason: "killed by SIGABRT", trigger: inCommand},
-	{name: "aborts in a timer", kind: Exit, reason: "killed by SIGABRT", trigger: inTimer},
-	{name: "aborts while it is activated", kind: Exit, reason: "killed by SIGABRT", trigger: inActivation},
+	{name: "aborts in its command", kind: Exit, reason: "killed by SIGABRT", trigger: inCommand, direct: Stack},
+	{name: "aborts in a timer", kind: Exit, reason: "killed by SIGABRT", trigger: inTimer, direct: Stack},
+	{name: "aborts while it is activated", kind: Exit, reason: "killed by SIGABRT", trigger: inActivation, direct: Stack},
 	{name: "loops in a timer", kind: Hang, reason: "killed: unresponsive for 12s", trigger: inTimer, profile: true},
 	{name: "execSync in a timer", kind: Hang, reason: "killed: unresponsive for 12s", trigger: inTimer},
 	{name: "exhausts the heap in a timer", kind: Memory, reason: "out of memory", trigger: inTimer},
@@ -83,16 +84,20 @@ type court struct {
 	down       bool                   // the home has spent its budget
 	everJailed map[extensions.ID]bool
 	everTried  map[extensions.ID]bool
+	told       bool                   // the message over the bound names its sender
+	isolated   time.Duration          // of all innocent ones, in trials and in quarantine
+	alone      map[extensions.ID]bool // innocent ones that had a host of their own
 	crashes    int
 }
 
 type modelHost struct {
-	life   uint64
-	begun  map[extensions.ID]time.Time // when the activation ends
-	over   map[extensions.ID]bool      // it has been reported
-	calls  map[uint64]modelCall
-	fatal  time.Time // of the timer of the guilty one; zero without it
-	fatalC time.Time // of its command
+	life    uint64
+	begun   map[extensions.ID]time.Time // when the activation ends
+	over    map[extensions.ID]bool      // it has been reported
+	calls   map[uint64]modelCall
+	fatal   time.Time // of the timer of the guilty one; zero without it
+	fatalC  time.Time // of its command
+	through bool      // which the misled one executes
 }
 
 type modelCall struct {
@@ -106,7 +111,9 @@ func newCourt(c cause, tr trace, seed uint64) *court {
 		m: New(Rules{}), rng: rng, cause: c, trace: tr, now: time.Unix(0, 0), hosts: map[string]*modelHost{},
 		account: map[string][]time.Time{}, mean: time.Duration(float64(2*time.Second) * math.Pow(75, rng.Float64())),
 		used: map[extensions.ID]bool{}, everJailed: map[extensions.ID]bool{}, everTried: map[extensions.ID]bool{},
+		alone: map[extensions.ID]bool{},
 	}
+	w.told = seed%2 == 0
 	others := []extensions.ID{"acme.css", "acme.git", "acme.go", "acme.html", "acme.json", "acme.md", "acme.npm", "acme.toml", "acme.yaml"}
 	w.all = append([]extensions.ID{guilty, misled}, others[:1+rng.IntN(len(others))]...)
 	return w
@@ -141,6 +148,12 @@ func (w *court) run(length time.Duration) {
 		for id, cell := range w.m.where {
 			if w.m.Purpose(cell) == Trial {
 				w.everTried[id] = true
+			}
+			if id != guilty && id != w.also {
+				w.isolated += tick
+				if len(w.m.members(cell)) == 1 {
+					w.alone[id] = true
+				}
 			}
 		}
 	}
@@ -205,6 +218,9 @@ func (w *court) use(id extensions.ID) {
 		cell := w.m.where[guilty]
 		if cell == w.m.where[misled] { // within one host no message shows it
 			w.strike(w.hosts[cell])
+			if h := w.hosts[cell]; h != nil {
+				h.through = true
+			}
 		} else {
 			w.call(guilty)
 		}
@@ -223,7 +239,7 @@ func (w *court) call(id extensions.ID) {
 	}
 	w.next++
 	h.calls[w.next] = modelCall{id, w.now.Add(took)}
-	w.step(CallBegan{cell, h.life, w.next, id, string(id) + ".run"})
+	w.step(CallBegan{cell, h.life, w.next, id, string(id) + ".run", 0})
 	if id == guilty && w.cause.trigger == inCommand || id == w.also {
 		w.strike(h)
 	}
@@ -274,9 +290,28 @@ func (w *court) crash(cell string, h *modelHost) {
 			w.step(Profile{cell, h.life, w.profile()})
 		}
 	}
+	w.leadTo(cell, h)
 	w.account[cell] = append(slices.DeleteFunc(w.account[cell], func(at time.Time) bool { return w.now.Sub(at) >= 5*time.Minute }), w.now)
 	w.step(Crashed{cell, h.life, w.cause.kind, w.cause.reason})
 	w.down = len(w.account[Home]) >= 3
+}
+
+// leadTo reports what leads to the guilty one, which mostly is there in time: a stack that node
+// prints, unless native code crashes; a sample of the allocations, unless the memory grows too
+// fast; the sender of a message, if the method has its name.
+func (w *court) leadTo(cell string, h *modelHost) {
+	if _, there := h.begun[guilty]; !there || w.cause.direct == "" || w.cause.direct == Sender && !w.told || w.cause.direct != Sender && w.rng.IntN(4) == 0 {
+		return
+	}
+	shares := []Share{{guilty, 1}}
+	switch {
+	case w.cause.direct == Allocations: // others allocate, too
+		own := 0.4 + 0.6*w.rng.Float64()
+		shares = []Share{{guilty, own}, {misled, (1 - own) * w.rng.Float64()}}
+	case w.cause.direct == Stack && h.through:
+		shares = append(shares, Share{misled, 0.5})
+	}
+	w.step(Trace{Cell: cell, Life: h.life, Source: w.cause.direct, Shares: shares})
 }
 
 // profile is that of a loop of the guilty one, parsed like a real one.

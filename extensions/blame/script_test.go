@@ -71,7 +71,7 @@ func TestScripts(t *testing.T) {
 					ev = Finished{cell, life, id}
 				case "call":
 					calls++
-					ev = CallBegan{cell, life, calls, id, rest}
+					ev = CallBegan{cell, life, calls, id, rest, 0}
 				case "return":
 					for n, c := range m.cells[cell].life.calls {
 						if c.id == id {

@@ -14,7 +14,9 @@ const minCrashes = 2
 
 // crashed decides the effects of a crash.
 func (m *Machine) crashed(c *cell, l *life, ev Crashed) {
-	e := l.evidence(ev, m.calls, m.now)
+	e := l.evidence(ev, m.calls, &m.past, m.now)
+	m.past.over(l, m.now)
+	c.life = nil
 	switch {
 	case ev.Kind.hostFault() != "":
 		e.Suspects, e.Vague = []Suspect{}, false
@@ -22,7 +24,6 @@ func (m *Machine) crashed(c *cell, l *life, ev Crashed) {
 	case len(e.begun) == 0:
 		m.record(HostFault, c.name, nil, ev.Reason+": none had begun to be activated", []Evidence{e})
 	default:
-		c.life = nil
 		switch c.purpose {
 		case Trial:
 			if m.trial == nil {
@@ -52,7 +53,7 @@ func (m *Machine) judge(c *cell, e Evidence) {
 		m.crash = append(m.crash, e)
 	}
 	m.crash = m.crash[max(0, len(m.crash)-maxCrashes):]
-	candidates, most := m.common()
+	candidates, most, sure := m.common()
 	n := len(m.crash)
 	switch {
 	case n < minCrashes:
@@ -63,6 +64,11 @@ func (m *Machine) judge(c *cell, e Evidence) {
 		m.record(Noted, c.name, candidates, e.Reason+": a search for another culprit is already running", m.evidence())
 	case m.rounds >= 2*m.rules.MaxLives:
 		m.record(Unsolved, c.name, nil, fmt.Sprintf("%s: it went on without the suspects of %d searches", e.Reason, m.rounds), m.evidence())
+	case len(candidates) > 1 && n < maxAwaited && awaited(m.crash):
+		m.record(Noted, c.name, candidates, e.Reason+": nothing tells them apart, and a profile may at the next crash", m.evidence())
+		m.emit(Forgive{Home})
+	case len(candidates) == 1 && sure < 1:
+		m.search(candidates, fmt.Sprintf("it is the likeliest suspect, with %s, in %d of %s within %s", percent(sure), most, times(n), span.Of(m.rules.Window)))
 	case len(candidates) == 1:
 		m.search(candidates, fmt.Sprintf("it alone is a suspect in %d of %s within %s", most, times(n), span.Of(m.rules.Window)))
 	default:
@@ -79,11 +85,11 @@ const (
 
 // common returns the candidates, the strongest suspect first, and in how many crashes they
 // were there. Presence comes first: an extension that was not there has not caused the
-// crash. What the extensions were doing is weak evidence; it decides who is tried first.
+// crash. What the extensions were doing decides who of them is tried: one, if it is likely
+// enough, of which sure is the probability; 1 if there are traces of no other one as often.
 // Extensions that are isolated already are no candidates.
-func (m *Machine) common() ([]extensions.ID, int) {
+func (m *Machine) common() (out []extensions.ID, most int, sure float64) {
 	there := map[extensions.ID]int{}
-	most := 0
 	for _, e := range m.crash {
 		for id := range e.begun {
 			if p := m.Purpose(m.where[id]); m.parts[id] == nil && p != Trial {
@@ -92,7 +98,6 @@ func (m *Machine) common() ([]extensions.ID, int) {
 			}
 		}
 	}
-	var out []extensions.ID
 	for id, n := range there {
 		if n == most {
 			out = append(out, id)
@@ -100,10 +105,16 @@ func (m *Machine) common() ([]extensions.ID, int) {
 	}
 	out = ranked(out, m.crash)
 	if m.misled >= maxMisled || len(out) == 0 {
-		return out, most
+		return out, most, 1
 	}
-	top := traces(out[0], m.crash)
-	return slices.DeleteFunc(out, func(id extensions.ID) bool { return traces(id, m.crash) < top }), most
+	probability, strong := likely(out, m.crash)
+	if probability < certain && len(strong) > 1 {
+		return strong, most, probability
+	}
+	if top := traces(out[0], m.crash); top > 0 && !slices.ContainsFunc(out[1:], func(id extensions.ID) bool { return traces(id, m.crash) >= top }) {
+		probability = 1
+	}
+	return out[:1], most, probability
 }
 
 // traces returns in how many crashes there is a trace of an extension.
@@ -116,8 +127,8 @@ func traces(id extensions.ID, crashes []Evidence) (n int) {
 	return n
 }
 
-// ranked returns extensions by the traces of them, the strongest suspect first: by the
-// number of crashes with a trace, and by the sum of their scores.
+// ranked returns extensions, the strongest suspect first: by their weights, by the number of
+// crashes with a trace of them, and by the sum of their scores.
 func ranked(ids []extensions.ID, crashes []Evidence) []extensions.ID {
 	sums := map[extensions.ID]Suspect{}
 	for _, e := range crashes {
@@ -127,7 +138,7 @@ func ranked(ids []extensions.ID, crashes []Evidence) []extensions.ID {
 		}
 	}
 	return slices.SortedFunc(slices.Values(ids), func(a, b extensions.ID) int {
-		return cmp.Or(cmp.Compare(traces(b, crashes), traces(a, crashes)), compare(sums[a], sums[b]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(weight(b, crashes), weight(a, crashes)), cmp.Compare(traces(b, crashes), traces(a, crashes)), compare(sums[a], sums[b]), cmp.Compare(a, b))
 	})
 }
 

@@ -207,6 +207,7 @@ func (p *extHost) ended(e actors.LifeEnd) (a actors.Advice) {
 		s.carryOut(p.number, s.fault(p.number, blame.LifeEnded{Cell: p.cell, Life: e.Life}))
 		return a
 	}
+	p.leads(e)
 	out := s.fault(p.number, blame.Crashed{Cell: p.cell, Life: e.Life, Kind: kind, Reason: e.Reason})
 	report := Report{Begun: []string{}, Decisions: out.decisions, Profile: profile}
 	for _, id := range begun {

@@ -19,8 +19,9 @@ type ledger struct {
 	mu    sync.Mutex
 	open  map[uint32]entry // of life
 	life  uint64
-	ended []uint32       // calls that the machine knows as open
-	back  map[string]int // how many others have ended since the last take; of at most maxCommands commands
+	ended []uint32                 // calls that the machine knows as open
+	back  map[string]int           // how many others have ended since the last take; of at most maxCommands commands
+	spent map[string]time.Duration // how long those took together
 }
 
 // maxOpen is how many open calls of a life are kept at least. Callers may abandon a call
@@ -66,7 +67,7 @@ func (l *ledger) switchLife(life uint64) {
 		l.life, l.open, l.ended = life, map[uint32]entry{}, nil
 	}
 	if l.back == nil {
-		l.back = map[string]int{}
+		l.back, l.spent = map[string]int{}, map[string]time.Duration{}
 	}
 }
 
@@ -83,14 +84,17 @@ func (l *ledger) done(life uint64, id uint32) {
 		l.ended = append(l.ended, id)
 	} else if _, known := l.back[e.command]; known || len(l.back) < maxCommands {
 		l.back[e.command]++
+		l.spent[e.command] += sinceStart() - time.Duration(e.at)
 	}
 }
 
 // tally has the changes since the last take, in a life or before.
 type tally struct {
 	open  map[uint32]string // new calls
+	ages  map[uint32]time.Duration
 	ended []uint32
 	back  map[string]int
+	spent map[string]time.Duration
 }
 
 // take returns the tally of a life, and drops a life that is over.
@@ -99,11 +103,13 @@ func (l *ledger) take(life uint64, over bool) (t tally) {
 	defer l.mu.Unlock()
 	l.switchLife(life)
 	t.back, l.back = l.back, map[string]int{}
+	t.spent, l.spent = l.spent, map[string]time.Duration{}
 	if l.life == life {
-		t.open = map[uint32]string{}
+		t.open, t.ages = map[uint32]string{}, map[uint32]time.Duration{}
+		now := sinceStart()
 		for id, e := range l.open {
 			if !e.known {
-				t.open[id] = e.command
+				t.open[id], t.ages[id] = e.command, now-time.Duration(e.at)
 				e.known = true
 				l.open[id] = e
 			}
@@ -148,7 +154,7 @@ func (p *extHost) tally(life uint64, over bool) {
 	t := p.calls.take(life, over)
 	for command, n := range t.back {
 		if owner, ok := p.ownerOf(command); ok {
-			p.s.fault(p.number, blame.Returned{ID: owner, Method: command, Count: n})
+			p.s.fault(p.number, blame.Returned{ID: owner, Method: command, Count: n, Spent: t.spent[command]})
 		}
 	}
 	slices.Sort(t.ended)
@@ -157,7 +163,7 @@ func (p *extHost) tally(life uint64, over bool) {
 	}
 	for id, command := range t.open {
 		if owner, ok := p.ownerOf(command); ok {
-			p.s.fault(p.number, blame.CallBegan{Cell: p.cell, Life: life, Call: uint64(id), ID: owner, Method: command})
+			p.s.fault(p.number, blame.CallBegan{Cell: p.cell, Life: life, Call: uint64(id), ID: owner, Method: command, Age: t.ages[id]})
 		}
 	}
 }

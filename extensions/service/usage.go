@@ -41,14 +41,17 @@ func (u *uses) of(command string) *use {
 	return one.(*use)
 }
 
+// sinceStart is the clock of the calls.
+func sinceStart() time.Duration { return time.Since(started) }
+
 func (u *use) begin() (now int64) {
 	u.calls.Add(1)
-	return int64(time.Since(started))
+	return int64(sinceStart())
 }
 
 func (u *use) end(began int64) {
 	u.answered.Add(1)
-	u.took.Add(int64(time.Since(started)) - began)
+	u.took.Add(int64(sinceStart()) - began)
 }
 
 // figures has the totals of one extension.

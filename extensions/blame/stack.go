@@ -1,0 +1,77 @@
+package blame
+
+import (
+	"strings"
+
+	"github.com/hostsup/hostsup/extensions"
+)
+
+// abortStack is what node prints before the frames of the JavaScript that called abort.
+const abortStack = "----- JavaScript stack trace -----"
+
+// Aborted returns the extensions on the last stack that node has printed before it aborted, of
+// lines of its standard error. The extension of the innermost frame, which called abort, has
+// the share 1. That of the outermost frame, which called the innermost, has 0.5 if it is
+// another one. Without such a stack, or without an extension on it, the result is nil.
+func (x Index) Aborted(lines []string) []Share {
+	for at := len(lines) - 1; at >= 0; at-- {
+		if !strings.Contains(lines[at], abortStack) {
+			continue
+		}
+		innermost, outermost, ok := x.frames(lines[at+1:])
+		switch {
+		case !ok:
+			return nil
+		case innermost == outermost:
+			return []Share{{innermost, 1}}
+		}
+		return []Share{{innermost, 1}, {outermost, 0.5}}
+	}
+	return nil
+}
+
+// frames returns the extensions of the innermost and the outermost frame that have one.
+func (x Index) frames(lines []string) (innermost, outermost extensions.ID, ok bool) {
+	for _, line := range lines {
+		file, isFrame := frame(line)
+		if !isFrame {
+			if ok {
+				return innermost, outermost, true
+			}
+			continue // empty, before the first one
+		}
+		id, found := x.File(file)
+		switch {
+		case !found:
+		case !ok:
+			innermost, outermost, ok = id, id, true
+		default:
+			outermost = id
+		}
+	}
+	return innermost, outermost, ok
+}
+
+// frame returns the file of a frame as V8 prints it: "at f (file:1:2)", "at async file:1:2",
+// and on the stack of an abort "3: f (file:1:2)".
+func frame(line string) (file string, ok bool) {
+	line = strings.TrimSpace(line)
+	rest, ok := strings.CutPrefix(line, "at ")
+	if !ok {
+		number, after, found := strings.Cut(line, ": ")
+		if !found || !digits(number) {
+			return "", false
+		}
+		rest = after
+	}
+	if i := strings.LastIndexByte(rest, '('); i >= 0 && strings.HasSuffix(rest, ")") {
+		rest = rest[i+1 : len(rest)-1]
+	}
+	rest = strings.TrimPrefix(rest, "async ")
+	for range 2 { // line and column
+		if i := strings.LastIndexByte(rest, ':'); i > 1 && digits(rest[i+1:]) {
+			rest = rest[:i]
+		}
+	}
+	return rest, true
+}
