@@ -155,6 +155,37 @@ func TestExtensionsAreToolsOfMCP(t *testing.T) {
 	})
 }
 
+// A host that has crashed too often is not started again, which its clients are told with what a person
+// can do.
+func TestToolsOfAFailedHostSayWhatToDo(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		spec := edited(t, version, "served", func(s *plan.Spec, _ *vscode.Options) {
+			s.MCP = &plan.MCP{Commands: []string{"served.greet"}}
+		})
+		spec.Restart.MaxCrashes = 2
+		sup, h := alone(t, spec)
+		c := attachMCP(t, sup, h.Name())
+		const again = "The host is started again, and the tool can be called again. The host: killed by SIGKILL"
+		if got := c.calls(t, "served_die", nil); !strings.Contains(got, "has not finished") || !strings.Contains(got, again) {
+			t.Errorf("the first end: %q", got)
+		}
+		failed := fmt.Sprintf("The host has failed and is not started again by itself. A person can start it (hostsup start %[1]s) and read why it ended (hostsup crashes %[1]s)", h.Name())
+		if got := c.calls(t, "served_die", nil); !strings.Contains(got, "has not finished") || !strings.Contains(got, failed) {
+			t.Errorf("the last end: %q", got)
+		}
+		if got := c.calls(t, "served_add", nil); !strings.Contains(got, "The tool served_add has not run: ") || !strings.Contains(got, failed) {
+			t.Errorf("a tool of a failed host: %q", got)
+		}
+		if got := c.calls(t, "command_served_greet", nil); !strings.Contains(got, "The command served.greet has not run: ") || !strings.Contains(got, failed) {
+			t.Errorf("a command of a failed host: %q", got)
+		}
+		if err := h.Start(ctx(t)); err != nil {
+			t.Fatal(err)
+		}
+		same(t, strings.Join(strings.Fields(c.calls(t, "served_add", map[string]any{"numbers": []int{20, 22}})), " "), `42, { "sum": "42" }, image/png of 3 bytes`)
+	})
+}
+
 // Hosts whose extensions are not served have no door.
 func TestExtensionsAreNotServedUnasked(t *testing.T) {
 	everyRelease(t, func(t *testing.T, version string) {

@@ -2,6 +2,7 @@ package activation
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -37,7 +38,17 @@ type Error struct {
 	ID     extensions.ID // "" while no extension is known, because the host did not start
 	Cause  error         // one of the sentinels
 	On     extensions.ID // the dependency, for ErrMissing and ErrDependency
-	Detail string        // from the host
+	Detail string        // from the host; for ErrHostDown its name, and after ": " why, if that is known
+}
+
+// DownHost returns the name of the host of an ErrHostDown, and why it is down, "" if that is not known.
+// The name is "" for other errors.
+func (e *Error) DownHost() (name, cause string) {
+	if !errors.Is(e.Cause, ErrHostDown) {
+		return "", ""
+	}
+	name, cause, _ = strings.Cut(e.Detail, ": ")
+	return name, cause
 }
 
 func (e *Error) Error() string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/mcp"
 	"github.com/hostsup/hostsup/extensions/plan"
@@ -22,6 +23,12 @@ func (s *services) newMCP(h *supervisor.Host, svc *service.Service, e *editor, a
 	work := workbench.Find[*tools.Service](e.bench)
 	return mcp.New(mcp.Options{
 		Host: h.Name(), Log: s.tree.Log, MaxMessage: h.Spec().Limits.WithDefaults().Frame,
+		Outlook: func(ctx context.Context, err *actors.HostError) string {
+			if other, _ := s.tree.Supervisor.Host(err.Host); other != nil {
+				return outlook(ctx, other, err)
+			}
+			return fmt.Sprintf("The host %q was removed.", err.Host)
+		},
 		List: func(ctx context.Context) ([]mcp.Tool, error) {
 			offers, err := svc.Offers(ctx)
 			if err != nil {
@@ -60,7 +67,7 @@ func modelTool(all *tools.Service, t tools.Tool) mcp.Tool {
 				report(mcp.Progress{Message: p.Message, Done: done})
 			})
 			if err != nil {
-				return nil, err
+				return nil, downError(err)
 			}
 			return mcp.ToolResult(out)
 		},
@@ -76,7 +83,7 @@ func command(h *supervisor.Host, id string) func(context.Context, json.RawMessag
 		}
 		var out json.RawMessage
 		if err := h.Call(ctx, methodCommand, workbench.Params(append([]any{id}, in.Arguments...)...), &out); err != nil {
-			return nil, err
+			return nil, downError(err)
 		}
 		return mcp.CommandResult(out), nil
 	}

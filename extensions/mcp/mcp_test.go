@@ -138,7 +138,13 @@ type served struct {
 func serve(t *testing.T, list ...Tool) *served {
 	t.Helper()
 	s := &served{changed: make(chan struct{}, 100), progress: make(chan *sdk.ProgressNotificationParams, 100), ended: make(chan error, 1), list: list}
-	s.Server = New(Options{Host: "code", List: func(context.Context) ([]Tool, error) {
+	outlook := func(_ context.Context, err *actors.HostError) string {
+		if errors.Is(err, actors.ErrFailed) {
+			return "A person can start it."
+		}
+		return "The host is started again, and the tool can be called again."
+	}
+	s.Server = New(Options{Host: "code", Outlook: outlook, List: func(context.Context) ([]Tool, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.list, nil
@@ -205,10 +211,14 @@ func TestErrorsAreResults(t *testing.T) {
 		fails("typed", &codec.Error{Name: "TypeError", Message: "x is null"}),
 		fails("error", &codec.Error{Name: "Error", Message: "no numbers"}),
 		fails("crash", &actors.HostError{Host: "code", Err: actors.ErrCrashed, Reason: "killed by SIGKILL"}),
+		fails("beside", &actors.HostError{Host: "beside", Life: 3, Err: actors.ErrFailed}),
+		fails("failed", &actors.HostError{Host: "code", Err: actors.ErrFailed, Reason: "killed by SIGKILL: crash 3 in 5m0s, given up"}),
 	)
 	for name, want := range map[string]string{
 		"plain": "true broken", "typed": "true TypeError: x is null", "error": "true no numbers",
-		"crash": `true The tool crash has not finished: its extension host "code" ended while it ran. What it had done by then is not undone. The host is started again, and the tool can be called again. The host: killed by SIGKILL.`,
+		"crash":  `true The tool crash has not finished: its extension host "code" ended while it ran. What it had done by then is not undone. The host is started again, and the tool can be called again. The host: killed by SIGKILL.`,
+		"beside": `true The tool beside has not finished: its extension host "beside" ended while it ran. What it had done by then is not undone. A person can start it.`,
+		"failed": `true The tool failed has not run: its extension host "code" does not run. A person can start it. The host: killed by SIGKILL: crash 3 in 5m0s, given up.`,
 	} {
 		if got := s.text(t, name); got != want {
 			t.Errorf("%s: %q", name, got)

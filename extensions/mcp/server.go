@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,10 @@ type Options struct {
 	Log  hclog.Logger // nil: none
 	// MaxMessage bounds a message of a client, in bytes. 0: the limit of the SDK.
 	MaxMessage int
+	// Outlook returns, as sentences for an agent, what becomes of a host that has ended or cannot be
+	// called, as err says: whether it is started again, or what a person can do. nil: nothing is said.
+	// It may block for a short time, until that is known.
+	Outlook func(ctx context.Context, err *actors.HostError) string
 	// List returns the present tools, with names that [Names] has made.
 	List func(ctx context.Context) ([]Tool, error)
 }
@@ -217,7 +222,7 @@ func (s *Server) handler(t Tool) sdk.ToolHandler {
 		}
 		out, err := t.Invoke(ctx, input, s.reporter(ctx, q))
 		if err != nil {
-			out = failed(s.opt.Host, t.Of, err)
+			out = s.failed(ctx, t.Of, err)
 		}
 		return out, nil
 	}
@@ -265,15 +270,22 @@ func (s *Server) reporter(ctx context.Context, q *sdk.CallToolRequest) func(Prog
 }
 
 // failed returns the result for a tool that has failed, as an agent is to read it.
-func failed(host, of string, err error) *Result {
+func (s *Server) failed(ctx context.Context, of string, err error) *Result {
 	text := err.Error()
 	var wrong *codec.Error
-	var crash *actors.HostError
+	var down *actors.HostError
 	switch {
-	case errors.Is(err, actors.ErrCrashed), errors.Is(err, actors.ErrUnresponsive):
-		text = fmt.Sprintf("%s has not finished: its extension host %q ended while it ran. What it had done by then is not undone. The host is started again, and the tool can be called again.", of, host)
-		if errors.As(err, &crash) && crash.Reason != "" {
-			text += " The host: " + crash.Reason + "."
+	case errors.As(err, &down):
+		host := cmp.Or(down.Host, s.opt.Host)
+		text = fmt.Sprintf("%s has not run: its extension host %q does not run.", of, host)
+		if down.Life != 0 || errors.Is(err, actors.ErrCrashed) || errors.Is(err, actors.ErrUnresponsive) {
+			text = fmt.Sprintf("%s has not finished: its extension host %q ended while it ran. What it had done by then is not undone.", of, host)
+		}
+		if s.opt.Outlook != nil {
+			text += " " + s.opt.Outlook(ctx, down)
+		}
+		if down.Reason != "" {
+			text += " The host: " + down.Reason + "."
 		}
 	case errors.As(err, &wrong):
 		text = wrong.Message
@@ -281,7 +293,7 @@ func failed(host, of string, err error) *Result {
 			text = wrong.Name + ": " + text
 		}
 	case errors.Is(err, actors.ErrTimeout):
-		text = fmt.Sprintf("%s has not finished in time and was cancelled: %v. requests.timeout of host %q bounds it.", of, err, host)
+		text = fmt.Sprintf("%s has not finished in time and was cancelled: %v. requests.timeout of host %q bounds it.", of, err, s.opt.Host)
 	}
 	return &Result{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
