@@ -1,0 +1,229 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostsup/hostsup/supervisor"
+	bench "github.com/hostsup/hostsup/workbench"
+	lang "github.com/hostsup/hostsup/workbench/language"
+)
+
+// The names of doors.
+const (
+	doorGo, doorVerb, doorLSP, doorMCP = "Go", "lang", "LSP", "MCP"
+)
+
+// absentFeatures are the features that a door does not have, with the reason.
+var absentFeatures = map[string]map[lang.Feature]string{
+	doorVerb: {
+		lang.FeatureFormatRange: "the verb formats whole files", lang.FeatureFormatOnType: "it is about typing",
+		lang.FeaturePrepareRename: "it is the first half of a rename", lang.FeatureSelections: "it is about a selection in an editor",
+		lang.FeatureRangeTokens: "the verb has the tokens of whole files", lang.FeaturePresentations: "it is about picking a color",
+		lang.FeatureCallHierarchy: "the verb has no hierarchies", lang.FeatureTypeHierarchy: "the verb has no hierarchies",
+	},
+	doorLSP: {
+		lang.FeatureFormatOnType: "the characters of extensions come too late for LSP", lang.FeatureRangeTokens: "the tokens of whole files are served",
+		lang.FeatureColors: "the LSP server does not serve colors", lang.FeaturePresentations: "the LSP server does not serve colors",
+		lang.FeatureCallHierarchy: "the LSP server has no hierarchies", lang.FeatureTypeHierarchy: "the LSP server has no hierarchies",
+	},
+	doorMCP: noTools(
+		lang.FeatureDeclaration, lang.FeatureHighlights, lang.FeatureSignature, lang.FeatureFormatRange, lang.FeatureFormatOnType, lang.FeaturePrepareRename,
+		lang.FeatureActions, lang.FeatureLenses, lang.FeatureFolding, lang.FeatureSelections, lang.FeatureTokens, lang.FeatureRangeTokens, lang.FeatureHints,
+		lang.FeatureLinks, lang.FeatureColors, lang.FeaturePresentations, lang.FeatureCallHierarchy, lang.FeatureTypeHierarchy,
+	),
+}
+
+func noTools(features ...lang.Feature) map[lang.Feature]string {
+	out := map[lang.Feature]string{}
+	for _, f := range features {
+		out[f] = "agents do not have a tool for it"
+	}
+	return out
+}
+
+var positionOf = regexp.MustCompile(`^(.+?)(?::(\d+):(\d+))?$`)
+
+// place returns the file and the position of a step.
+func (sc *scenarioRun) place(s scenarioStep) (file string, line, column int) {
+	m := positionOf.FindStringSubmatch(s.At)
+	if m == nil {
+		return sc.work, 1, 1
+	}
+	line, column = 1, 1
+	if m[2] != "" {
+		line, _ = strconv.Atoi(m[2]) // they are digits
+		column, _ = strconv.Atoi(m[3])
+	}
+	return filepath.Join(sc.work, m[1]), line, column
+}
+
+// goDoor is the API of package supervisor and of package workbench/language.
+type goDoor struct {
+	sc *scenarioRun
+	h  *supervisor.Host
+}
+
+func (d *goDoor) name() string           { return doorGo }
+func (d *goDoor) host() *supervisor.Host { return d.h }
+
+func (d *goDoor) ask(s scenarioStep) (string, error) {
+	t := d.sc.t
+	if s.Command != "" {
+		var out json.RawMessage
+		err := d.h.Call(ctx(t), s.Command, s.Arguments, &out)
+		return string(out), err
+	}
+	file, line, column := d.sc.place(s)
+	q := lang.Query{Feature: s.Feature, URI: bench.File(file), Position: lang.Position{Line: line - 1, Character: column - 1}, Text: s.Text, Kind: s.Kind}
+	switch s.Feature {
+	case lang.FeatureWorkspaceSymbol:
+		q.Text = s.At
+	case lang.FeatureSelections:
+		q.Positions = []lang.Position{q.Position}
+	case lang.FeatureCallHierarchy, lang.FeatureTypeHierarchy:
+		if s.Related != "" {
+			return d.related(s, q)
+		}
+	}
+	raw, err := json.Marshal(q)
+	if err != nil {
+		return "", err
+	}
+	if raw, err = d.sc.sup.AskLanguage(ctx(t), d.h.Name(), raw); err != nil {
+		return "", err
+	}
+	lines, err := lang.Lines(s.Feature, file, raw)
+	return strings.Join(lines, "\n"), err
+}
+
+// related asks for those around the first item of a hierarchy.
+func (d *goDoor) related(s scenarioStep, q lang.Query) (string, error) {
+	all := serviceOf[*lang.Service](d.sc.t, d.h)
+	roots, err := lang.Get[[]lang.HierarchyItem](ctx(d.sc.t), all, q)
+	if err != nil || len(roots) == 0 {
+		return "", err
+	}
+	list, err := all.Related(ctx(d.sc.t), roots[0], s.Related)
+	var out []string
+	for _, i := range list {
+		out = append(out, fmt.Sprintf("%s:%d:%d %s %s", i.URI.Path(), i.Selection.Start.Line+1, i.Selection.Start.Character+1, i.Kind, i.Name))
+	}
+	return strings.Join(out, "\n"), err
+}
+
+// verbDoor is the program, as a user runs it.
+type verbDoor struct {
+	sc     *scenarioRun
+	h      *supervisor.Host
+	socket string
+}
+
+func (d *verbDoor) name() string           { return doorVerb }
+func (d *verbDoor) host() *supervisor.Host { return d.h }
+
+func (d *verbDoor) ask(s scenarioStep) (string, error) {
+	t := d.sc.t
+	args := []string{"--socket", d.socket}
+	if s.Command != "" {
+		raw, err := json.Marshal(s.Arguments)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "call", d.h.Name(), s.Command, string(raw), "--timeout", "5m")
+	} else {
+		at := s.At
+		if s.Feature != lang.FeatureWorkspaceSymbol {
+			file, line, column := d.sc.place(s)
+			at = fmt.Sprintf("%s:%d:%d", file, line, column)
+		}
+		args = append(args, "lang", "--host", d.h.Name(), "--kind", s.Kind, "--", string(s.Feature), at)
+		if s.Feature == lang.FeatureRename {
+			args = append(args, s.Text)
+		}
+	}
+	cmd := exec.CommandContext(ctx(t), hostsupBinary(t), args...)
+	var told bytes.Buffer
+	cmd.Stderr = &told
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, told.String())
+	}
+	return strings.TrimSuffix(string(out), "\n"), nil
+}
+
+// mcpDoor is an agent with the official SDK.
+type mcpDoor struct {
+	sc *scenarioRun
+	h  *supervisor.Host
+	c  *mcpClient
+}
+
+func newMCPDoor(sc *scenarioRun, h *supervisor.Host, socket string) *mcpDoor {
+	t := sc.t
+	t.Helper()
+	transport := &sdk.CommandTransport{Command: exec.Command(hostsupBinary(t), "--socket", socket, "attach", h.Name())}
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "agent", Version: "1"}, nil).Connect(ctx(t), transport, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return &mcpDoor{sc, h, &mcpClient{ClientSession: session}}
+}
+
+func (d *mcpDoor) name() string           { return doorMCP }
+func (d *mcpDoor) host() *supervisor.Host { return d.h }
+
+var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+
+func (d *mcpDoor) ask(s scenarioStep) (string, error) {
+	tool, in := "", map[string]any{}
+	if s.Command != "" {
+		tool, in["arguments"] = "command_"+notInNames.ReplaceAllString(s.Command, "_"), s.Arguments
+	} else {
+		tool = "language_" + strings.ReplaceAll(string(s.Feature), "-", "_")
+		file, line, column := d.sc.place(s)
+		switch s.Feature {
+		case lang.FeatureWorkspaceSymbol:
+			in["query"] = s.At
+		case lang.FeatureSymbols, lang.FeatureDiagnostics, lang.FeatureFormat:
+			in["file"] = file
+		case lang.FeatureRename:
+			in["newName"] = s.Text
+			fallthrough
+		default:
+			in["file"], in["line"], in["column"] = file, line, column
+		}
+		if s.Feature != lang.FeatureFormat && s.Feature != lang.FeatureRename && s.Feature != lang.FeatureHover {
+			in["limit"] = 10000
+		}
+	}
+	out, err := d.c.CallTool(ctx(d.sc.t), &sdk.CallToolParams{Name: tool, Arguments: in})
+	if err != nil {
+		return "", err
+	}
+	var texts []string
+	for _, part := range out.Content {
+		text, ok := part.(*sdk.TextContent)
+		if !ok {
+			return "", fmt.Errorf("a part %T", part)
+		}
+		texts = append(texts, text.Text)
+	}
+	text := strings.Join(texts, "\n")
+	if out.IsError {
+		return "", errors.New(text)
+	}
+	return text, nil
+}

@@ -1,0 +1,6 @@
+//go:build linux
+
+package integration
+
+// popularScenarios are those of extensions from npm.
+var popularScenarios []scenario
