@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/documents"
@@ -85,8 +86,8 @@ func (s *services) benches(host string) (out []*workbench.Workbench, err error) 
 	return nil, fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host)
 }
 
-// problems opens a document and waits until extensions have reported something about it, or the time
-// is over.
+// problems opens a document in a tab and waits until extensions have reported something about it, or the
+// time is over. If an extension could not be activated, no problems are an error.
 func problems(ctx context.Context, w *workbench.Workbench, q languageQuery) ([]problem, error) {
 	const usual = 5 * time.Second
 	wait := usual
@@ -105,6 +106,8 @@ func problems(ctx context.Context, w *workbench.Workbench, q languageQuery) ([]p
 	q.Feature = language.FeatureSymbols
 	_, err := workbench.Find[*language.Service](w).Ask(ctx, q.Query)
 	var failed *language.ProviderError
+	var inactive *service.ActivationError
+	errors.As(err, &inactive)
 	if err != nil && !errors.Is(err, language.ErrNoProvider) && !errors.As(err, &failed) {
 		return nil, err
 	}
@@ -113,6 +116,9 @@ func problems(ctx context.Context, w *workbench.Workbench, q languageQuery) ([]p
 		return nil, err
 	}
 	defer open.Close()
+	if err := open.Pin(); err != nil { // some report the problems of visible documents only
+		return nil, err
+	}
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	for {
@@ -122,6 +128,9 @@ func problems(ctx context.Context, w *workbench.Workbench, q languageQuery) ([]p
 		select {
 		case <-changed:
 		case <-end.C:
+			if inactive != nil {
+				return nil, inactive // what would report problems is not there
+			}
 			return []problem{}, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()

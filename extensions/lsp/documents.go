@@ -105,12 +105,16 @@ func (s *Server) open(ctx context.Context, c *session, item textDocumentItem) er
 	defer s.mu.Unlock()
 	v := s.find(c, uri.String())
 	if v == nil {
+		if err := open.Pin(); err != nil {
+			open.Close()
+			return err
+		}
 		v = &view{of: c, key: uri.String(), open: open}
 	} else {
 		open.Close()
 	}
 	v.uri, v.version, v.text, v.seen = item.URI, item.Version, text.New(item.Text, text.LF), 0
-	return s.adopt(v)
+	return s.edited(v)
 }
 
 type contentChange struct {
@@ -150,7 +154,16 @@ func (s *Server) change(c *session, uri workbench.URI, version int, changes []co
 	} else {
 		v.seen = 0
 	}
-	return s.adopt(v)
+	return s.edited(v)
+}
+
+// edited makes a document that a client has opened or changed the one in the active editor. The caller
+// must hold mu.
+func (s *Server) edited(v *view) error {
+	if err := s.adopt(v); err != nil {
+		return err
+	}
+	return v.open.Focus()
 }
 
 // saved notes that a client has written the file of a document.

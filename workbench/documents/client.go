@@ -12,6 +12,7 @@ import (
 type Document struct {
 	s      *Service
 	d      *document
+	pinned bool
 	closed bool
 }
 
@@ -79,6 +80,9 @@ func (o *Document) Close() {
 	if d := o.current(); !o.closed {
 		o.closed = true
 		d.clients--
+		if o.pinned {
+			o.s.unpin(d)
+		}
 		o.s.sync()
 	}
 }
@@ -159,6 +163,30 @@ func (o *Document) step(ctx context.Context, redo bool) error {
 // Show shows the document in the active group of tabs, as its active editor.
 func (o *Document) Show() error {
 	return o.with(func(d *document) error { o.s.show(d, showing{}); return nil })
+}
+
+// Pin keeps a tab of the document until o is closed; it does not become the active one. Extensions treat
+// a document as visible if it has a tab, and many look at nothing else: VS Code's own client of LSP asks
+// servers for the problems of such documents only. A second Pin does nothing. A tab that something else
+// has opened stays after o is closed.
+func (o *Document) Pin() error {
+	return o.with(func(d *document) error {
+		if !o.pinned {
+			o.pinned = true
+			o.s.pin(d)
+		}
+		return nil
+	})
+}
+
+// Focus is [Document.Show] for a document that is not the active one.
+func (o *Document) Focus() error {
+	return o.with(func(d *document) error {
+		if t := o.s.active.active; t == nil || t.doc != d {
+			o.s.show(d, showing{})
+		}
+		return nil
+	})
 }
 
 // Save saves the document if it has changes. The error is [ErrConflict] if the file has changed on disk

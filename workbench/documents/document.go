@@ -57,6 +57,7 @@ type document struct {
 	virtual  bool              // from a provider: it cannot be edited
 	onDisk   [sha256.Size]byte // of the bytes that were read or written last
 	clients  int
+	pins     int // clients that keep a tab of it
 	weight   int // about the bytes that it takes
 	used     int // when it was opened last, by nextID
 	saving   chan struct{}

@@ -350,6 +350,66 @@ func TestTabOperationsLeadToTheNewTabs(t *testing.T) {
 	}
 }
 
+// A program that pins a document keeps a tab of it, beside the active one.
+func TestPinnedDocumentHasATab(t *testing.T) {
+	s := service(t, Options{})
+	dir := t.TempDir()
+	shown := func(want string) {
+		t.Helper()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		var got []string
+		for _, g := range s.tabModel(s.documents) {
+			for _, tab := range g.Tabs {
+				name := tab.Label
+				if tab.Active {
+					name += "*"
+				}
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	a, b, c := opened(t, s, written(t, dir, "a", "")), opened(t, s, written(t, dir, "b", "")), opened(t, s, written(t, dir, "c", ""))
+	again := opened(t, s, a.URI())
+	pin := func(d *Document) {
+		t.Helper()
+		if err := d.Pin(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	focus := func(d *Document) {
+		t.Helper()
+		if err := d.Focus(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pin(a)
+	pin(a)
+	pin(b)
+	shown("a* b")
+	focus(b)
+	shown("a b*")
+	pin(again)
+	a.Close()
+	shown("a b*") // the other program has it still
+	again.Close()
+	shown("b*")
+	focus(c)
+	shown("b c*")
+	pin(c)
+	c.Close()
+	shown("b c*") // it was not the pin that has opened the tab
+	focus(b)
+	b.Close()
+	shown("c*")
+	if err := errors.Join(b.Pin(), b.Focus()); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
 func TestActiveEditorInTheDelta(t *testing.T) {
 	id := "e"
 	var none *string

@@ -21,6 +21,7 @@ type group struct {
 type tab struct {
 	doc     *document
 	preview bool // the next document takes its place
+	pinned  bool // it is closed with the last program that pins the document
 	editor  *editor
 }
 

@@ -209,7 +209,7 @@ func (s *Service) replace(d *document, uri workbench.URI) *document {
 	}
 	now := s.make(uri, from)
 	now.model, now.saved, now.clients, d.clients = d.model, d.saved, d.clients, 0
-	now.dirty, now.weight = s.isDirty(now), d.weight
+	now.pins, now.dirty, now.weight = d.pins, s.isDirty(now), d.weight
 	d.next = now
 	s.moved(d, now)
 	for _, g := range s.groups {

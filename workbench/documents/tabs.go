@@ -40,6 +40,39 @@ func (s *Service) shownIn(d *document) (n int) {
 	return n
 }
 
+// pin adds a tab for a document that has none, beside the active one. The caller must hold mu.
+func (s *Service) pin(d *document) {
+	d.pins++
+	for _, g := range s.groups {
+		if i := slices.IndexFunc(g.tabs, func(t *tab) bool { return t.doc == d }); i >= 0 {
+			g.tabs[i].preview = false
+			s.sync()
+			return
+		}
+	}
+	g, t := s.active, &tab{doc: d, pinned: true, editor: s.newEditor(d)}
+	g.tabs = append(g.tabs, t)
+	if g.active == nil {
+		g.active = t
+	}
+	s.sync()
+}
+
+// unpin closes the tab that pin has opened, when nothing pins the document any more. The caller must hold
+// mu and call sync.
+func (s *Service) unpin(d *document) {
+	if d.pins--; d.pins > 0 {
+		return
+	}
+	for _, g := range slices.Clone(s.groups) {
+		for _, t := range slices.Clone(g.tabs) {
+			if t.doc == d && t.pinned {
+				s.closeTab(g, t)
+			}
+		}
+	}
+}
+
 // unsaved is the error for closing a document with changes, about which VS Code would ask.
 func unsaved(api string, d *document) error {
 	return workbench.NotSupported(api, d.key+" has changes that are not saved, and there is no user to ask")

@@ -146,7 +146,11 @@ func (s *Service) items(ctx context.Context, q *Query, caller *workbench.Call) (
 	if q.Feature == FeatureFormat && len(items) == 0 && (err == nil || errors.Is(err, ErrNoProvider)) {
 		byRange := *q
 		byRange.Feature, byRange.Range = FeatureFormatRange, nil
-		return s.items(ctx, &byRange, caller)
+		found, failed := s.items(ctx, &byRange, caller)
+		if err == nil && errors.Is(failed, ErrNoProvider) {
+			return nil, nil // a provider has been asked: the document is formatted
+		}
+		return found, failed
 	}
 	if err != nil {
 		return nil, err

@@ -1,0 +1,3 @@
+exports.activate = () => {
+  throw new Error('no such server');
+};
