@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/sandbox/resolve"
 	"github.com/hostsup/hostsup/workbench"
@@ -154,6 +155,18 @@ func (c *Confined) permits(r *policy.Resolved, path string, use workbench.Use) b
 func (c *Confined) admits(info fs.FileInfo, mode fs.FileMode) bool {
 	s := c.state.Load()
 	return s != nil && (s.free || !c.root || allows(s.resolved, info, mode))
+}
+
+// owner implements owning.
+func (c *Confined) owner(dir fs.FileInfo) (uid, gid int) {
+	s := c.state.Load()
+	if s == nil || s.free || s.resolved.UID < 0 {
+		return -1, -1
+	}
+	if _, gid, _ = sys.OwnersOf(dir); dir.Mode()&fs.ModeSetgid == 0 && s.resolved.GID >= 0 {
+		gid = s.resolved.GID
+	}
+	return s.resolved.UID, gid
 }
 
 // permitsEntry is permits for an entry of a folder.

@@ -149,7 +149,7 @@ func (f FS) copyTree(ctx context.Context, from, to *place, depth int) error {
 	if err := to.dir.Mkdir(to.name, 0o700); err != nil {
 		return err
 	}
-	in, err := enter(from.dir, from.name, false)
+	in, err := f.enter(from.dir, from.name, making{})
 	if err != nil {
 		return err
 	}
@@ -157,15 +157,13 @@ func (f FS) copyTree(ctx context.Context, from, to *place, depth int) error {
 	if !f.admitsDir(in, mayList) {
 		return workbench.NoPermissions(from.path)
 	}
-	out, err := enter(to.dir, to.name, false)
+	out, err := f.enter(to.dir, to.name, making{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	if f.Guard != nil {
-		if err := adopt(to.dir, out); err != nil {
-			return err
-		}
+	if err := f.adopt(to.dir, out); err != nil {
+		return err
 	}
 	list, err := fs.ReadDir(in.FS(), ".")
 	for _, e := range list {

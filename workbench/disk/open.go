@@ -81,7 +81,7 @@ func (f FS) at(path string, use workbench.Use, make bool) (*place, error) {
 	if filepath.Dir(real) == real {
 		return nil, Fail(workbench.NameNoPermissions, "%s is the root folder", path)
 	}
-	dir, err := f.open(filepath.Dir(real), make)
+	dir, err := f.open(filepath.Dir(real), make, true)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,9 @@ func (f FS) at(path string, use workbench.Use, make bool) (*place, error) {
 	return &place{dir, filepath.Base(real), real}, nil
 }
 
-// open opens a folder, whose path has no links.
-func (f FS) open(path string, make bool) (*os.Root, error) {
+// open opens a folder, whose path has no links. With make, missing folders are made; with filled, also the
+// last one is to have entries.
+func (f FS) open(path string, make, filled bool) (*os.Root, error) {
 	if f.Guard == nil {
 		dir, err := os.OpenRoot(path)
 		if make && errors.Is(err, fs.ErrNotExist) {
@@ -110,11 +111,12 @@ func (f FS) open(path string, make bool) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range strings.Split(strings.TrimPrefix(path, top), string(filepath.Separator)) {
+	parts := strings.Split(strings.TrimPrefix(path, top), string(filepath.Separator))
+	for i, part := range parts {
 		if part == "" {
 			continue
 		}
-		next, err := enter(dir, part, make && f.admitsDir(dir, mayChange))
+		next, err := f.enter(dir, part, making{make && f.admitsDir(dir, mayChange), filled || i < len(parts)-1})
 		_ = dir.Close()
 		if err == nil && !f.admitsDir(next, maySearch) {
 			err = errors.Join(workbench.NoPermissions(path), next.Close())
@@ -172,11 +174,17 @@ func (f FS) file(p *place, flag int) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
+// making is what happens to a folder that is missing.
+type making struct {
+	made   bool
+	filled bool // it is to have entries, which a host must be allowed to make
+}
+
 // enter opens a folder within another one, and no link.
-func enter(dir *os.Root, name string, make bool) (*os.Root, error) {
+func (f FS) enter(dir *os.Root, name string, missing making) (*os.Root, error) {
 	before, err := dir.Lstat(name)
 	made := false
-	if make && errors.Is(err, fs.ErrNotExist) {
+	if missing.made && errors.Is(err, fs.ErrNotExist) {
 		if err = dir.Mkdir(name, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
 			made = err == nil
 			before, err = dir.Lstat(name)
@@ -197,7 +205,12 @@ func enter(dir *os.Root, name string, make bool) (*os.Root, error) {
 		err = &fs.PathError{Op: "open", Path: name, Err: errChanged}
 	}
 	if err == nil && made {
-		err = adopt(dir, next)
+		err = f.adopt(dir, next)
+		if err == nil && missing.filled && !f.admitsDir(next, mayChange) {
+			// It would stay empty. If the host has put something there, it is not removed.
+			_ = dir.Remove(name)
+			err = Fail(workbench.NameNoPermissions, "%s: the folder is missing, and one that is made would belong to the owner of the folder above it, not to the user of the host", next.Name())
+		}
 	}
 	if err != nil {
 		_ = next.Close()
@@ -206,11 +219,18 @@ func enter(dir *os.Root, name string, make bool) (*os.Root, error) {
 	return next, nil
 }
 
-// adopt gives a folder that was made for a confined host to the owner of the folder that it is in: the
-// host, which has less rights than a supervisor that runs as root, could not use it otherwise. A
-// folder that has entries is another one, which the host has put there.
-func adopt(in, made *os.Root) error {
-	uid, gid, ok := ownerOf(in)
+// owning is a guard that knows which user the host is.
+type owning interface {
+	// owner returns the owner of what the host makes in a folder; uid is -1 if the host gets a user id of
+	// its own.
+	owner(dir fs.FileInfo) (uid, gid int)
+}
+
+// adopt gives a folder that was made for a confined host to the user of the host: the host, which has
+// less rights than a supervisor that runs as root, could not use it otherwise. A folder that has entries
+// is another one, which the host has put there.
+func (f FS) adopt(in, made *os.Root) error {
+	uid, gid, ok := f.ownerOf(in)
 	if !ok {
 		return nil
 	}
@@ -222,23 +242,29 @@ func adopt(in, made *os.Root) error {
 }
 
 // adoptFile is adopt for a file.
-func adoptFile(in *os.Root, made *os.File) error {
-	uid, gid, ok := ownerOf(in)
+func (f FS) adoptFile(in *os.Root, made *os.File) error {
+	uid, gid, ok := f.ownerOf(in)
 	if !ok {
 		return nil
 	}
 	return made.Chown(uid, gid)
 }
 
-// ownerOf returns the owner that new entries of a folder get. ok is false if they keep the user of the
-// supervisor as their owner.
-func ownerOf(dir *os.Root) (uid, gid int, ok bool) {
-	if os.Geteuid() != 0 {
+// ownerOf returns the owner that new entries of a folder get: the user of the host, or, if the host gets
+// a user id of its own, the owner of the folder, as whom the host sees itself there. ok is false if they
+// keep the user of the supervisor as their owner.
+func (f FS) ownerOf(dir *os.Root) (uid, gid int, ok bool) {
+	if f.Guard == nil || os.Geteuid() != 0 {
 		return 0, 0, false
 	}
 	info, err := dir.Stat(".")
 	if err != nil {
 		return 0, 0, false
+	}
+	if g, named := f.Guard.(owning); named {
+		if uid, gid = g.owner(info); uid >= 0 {
+			return uid, gid, true
+		}
 	}
 	uid, gid, _ = sys.OwnersOf(info)
 	return uid, gid, uid > 0

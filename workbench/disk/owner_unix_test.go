@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -44,6 +45,51 @@ func TestNewFilesBelongToTheOwnerOfTheirFolder(t *testing.T) {
 		if !owns(f.Guard.(*Confined).state.Load().resolved, info) {
 			t.Errorf("%s does not belong to the user of the host", name)
 		}
+	}
+}
+
+// In a folder of another user, what is made for a host belongs to the user of the host, as what the host
+// makes itself. A host with a user id of its own could not fill a new folder: nothing is left there then.
+func TestNewFoldersInFoldersOfOthers(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root has files of other users")
+	}
+	for name, own := range map[string]bool{"a user of the policy": false, "a user id of its own": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, work := owned(t)
+			if err := errors.Join(os.Chown(work, hostUser+1, hostUser+1), os.Chmod(work, 0o777)); err != nil {
+				t.Fatal(err)
+			}
+			made := work + "/.vscode/settings.json"
+			if own {
+				if err := f.Guard.(*Confined).Resolve(&policy.Policy{Write: []string{work}}, policy.Limits{}); err != nil {
+					t.Fatal(err)
+				}
+				err := f.WriteFile(made, nil)
+				if want := work + "/.vscode: the folder is missing, and one that is made would belong to the owner of the folder above it"; !Named(err, workbench.NameNoPermissions) || !strings.Contains(err.Error(), want) {
+					t.Errorf("the error is %v, want %q", err, want)
+				}
+				if list, err := os.ReadDir(work); err != nil || len(list) != 0 {
+					t.Errorf("the folder has %v, %v", list, err)
+				}
+				if err := f.Mkdir(work + "/empty"); err != nil {
+					t.Errorf("an empty folder: %v", err)
+				}
+				return
+			}
+			for i := range 2 {
+				if err := f.WriteFile(made, []byte{byte(i)}); err != nil {
+					t.Errorf("write %d: %v", i, err)
+				}
+			}
+			for _, name := range []string{made, filepath.Dir(made)} {
+				if info, err := os.Lstat(name); err != nil || !owns(f.Guard.(*Confined).state.Load().resolved, info) {
+					t.Errorf("%s does not belong to the user of the host, %v", name, err)
+				}
+			}
+		})
 	}
 }
 

@@ -65,7 +65,7 @@ func (f FS) stat(path string) (s Stat, err error) {
 		info, err = os.Lstat(real)
 	} else {
 		var dir *os.Root
-		if dir, err = f.open(filepath.Dir(real), false); err == nil {
+		if dir, err = f.open(filepath.Dir(real), false, false); err == nil {
 			info, err = dir.Lstat(filepath.Base(real))
 			_ = dir.Close()
 		}
@@ -100,7 +100,7 @@ func (f FS) readDir(path string) ([]Entry, error) {
 	if info, err := os.Lstat(real); err == nil && !info.IsDir() {
 		return nil, Fail(NameNotDirectory, "%s is not a folder", path)
 	}
-	dir, err := f.open(real, false)
+	dir, err := f.open(real, false, false)
 	if err != nil {
 		return nil, err
 	}

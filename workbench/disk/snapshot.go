@@ -103,7 +103,7 @@ func (f FS) keepFolder(t *taking, path, name string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := f.open(real, false)
+	dir, err := f.open(real, false, false)
 	if err != nil {
 		return err
 	}
@@ -175,13 +175,13 @@ func (f FS) restoreEntry(path string, e kept) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	case e.info.IsDir():
-		dir, err := enter(p.dir, p.name, true)
+		dir, err := f.enter(p.dir, p.name, making{made: true})
 		if err != nil {
 			return err
 		}
 		return errors.Join(dir.Chmod(".", 0o700), dir.Close())
 	}
-	return p.replace(e.data, e.info, false)
+	return f.replace(p, e.data, e.info)
 }
 
 // chmod gives a folder the mode that it had.
@@ -191,7 +191,7 @@ func (f FS) chmod(path string, was fs.FileInfo) error {
 		return err
 	}
 	defer p.close()
-	dir, err := enter(p.dir, p.name, false)
+	dir, err := f.enter(p.dir, p.name, making{})
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (p *place) discard(trash, top, called string) (err error) {
 		return err
 	}
 	defer root.Close()
-	kept, err := enter(root, "files", false)
+	kept, err := (FS{}).enter(root, "files", making{})
 	if err != nil {
 		return err
 	}

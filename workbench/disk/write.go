@@ -32,14 +32,14 @@ func (f FS) writeFile(path string, data []byte) error {
 		if !f.admitsDir(p.dir, mayChange) {
 			return workbench.NoPermissions(path)
 		}
-		return p.replace(data, nil, f.Guard != nil)
+		return f.replace(p, data, nil)
 	}
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	if !linked(info) {
-		if err = p.replace(data, info, false); err == nil || !errors.Is(err, fs.ErrPermission) {
+		if err = f.replace(p, data, info); err == nil || !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 	}
@@ -50,9 +50,8 @@ func (f FS) writeFile(path string, data []byte) error {
 }
 
 // replace writes a file beside its place and renames it. like is the file before, whose owner and mode
-// the new one gets. It is nil if there was none: then, with given, the file belongs to the owner of its
-// folder.
-func (p *place) replace(data []byte, like fs.FileInfo, given bool) (err error) {
+// the new one gets. It is nil if there was none: then the file belongs to the user of the host.
+func (f FS) replace(p *place, data []byte, like fs.FileInfo) (err error) {
 	flags, mode, name := os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(0o666), temporary()
 	if like != nil {
 		mode = 0o600
@@ -71,8 +70,8 @@ func (p *place) replace(data []byte, like fs.FileInfo, given bool) (err error) {
 		if err = give(file, like); err == nil {
 			err = file.Chmod(like.Mode().Perm())
 		}
-	} else if given && err == nil {
-		err = adoptFile(p.dir, file)
+	} else if err == nil {
+		err = f.adoptFile(p.dir, file)
 	}
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
@@ -91,7 +90,7 @@ func (f FS) mkdir(path string) error {
 	if info, err := os.Lstat(real); err == nil && !info.IsDir() {
 		return Fail(NameExists, "cannot make folder %s: a file has this name", path)
 	}
-	dir, err := f.open(real, true)
+	dir, err := f.open(real, true, false)
 	if err != nil {
 		return err
 	}
@@ -162,7 +161,7 @@ func (f FS) removeTree(dir *os.Root, name, path string, depth int) error {
 	if depth == 0 {
 		return Fail(NameUnknown, "%s: more than %d folders within each other", path, maxDepth)
 	}
-	next, err := enter(dir, name, false)
+	next, err := f.enter(dir, name, making{})
 	if err != nil {
 		return err
 	}
@@ -193,10 +192,7 @@ func (f FS) copyFile(from, to *place) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.Guard != nil {
-		err = adoptFile(to.dir, out)
-	}
-	if err == nil {
+	if err = f.adoptFile(to.dir, out); err == nil {
 		_, err = io.Copy(out, in)
 	}
 	return errors.Join(err, out.Chmod(info.Mode().Perm()), out.Close())
