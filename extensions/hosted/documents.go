@@ -15,7 +15,7 @@ import (
 )
 
 // documentsOf returns the documents of a household, and what notices changes of their files.
-func (s *services) documentsOf(h *supervisor.Host, p *vscode.Protocol, langs documents.Languages, config *settings.Service, clip *window.Service) (*documents.Service, *reloads) {
+func (s *services) documentsOf(h *supervisor.Host, p *vscode.Protocol, langs documents.Languages, config *settings.Service, clip *window.Service, all *fileSystems) (*documents.Service, *reloads) {
 	r := &reloads{changed: map[string]func(){}}
 	opt := documents.Options{Languages: langs, Watcher: r, Opened: func(ctx context.Context, language string) {
 		// Extensions that fail to become active are reported by their service.
@@ -27,7 +27,10 @@ func (s *services) documentsOf(h *supervisor.Host, p *vscode.Protocol, langs doc
 		opt.Warn = s.tree.Log.Warn
 	}
 	r.files = watch.NewWatcher(watch.Options{Send: r.send, Problem: problem})
-	return documents.New(opt), r
+	opt.Files = all
+	docs := documents.New(opt)
+	all.documents.Store(docs)
+	return docs, r
 }
 
 // indentation returns a function that reads the settings of editors for the indentation of documents.

@@ -36,13 +36,13 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	config := s.settingsOf(h, p, g)
 	langs := &languages.Service{Associations: associations(config)}
 	clip := &window.Service{}
-	docs, reloads := s.documentsOf(h, p, langs, config, clip)
 	all, watcher := s.filesOf(h, p, config)
+	docs, reloads := s.documentsOf(h, p, langs, config, clip, all)
 	work := s.foldersOf(h, p, config, watcher)
 	activate := func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }
 	features := language.New(language.Options{Documents: docs, Activate: activate, Start: func(ctx context.Context) error { return h.Raise(ctx) }})
 	return workbench.New(
-		all, watcher,
+		all.Service, watcher,
 		terminals.New(work.First),
 		clip,
 		config,

@@ -2,26 +2,34 @@ package hosted
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/documents"
 	"github.com/hostsup/hostsup/workbench/files"
 	"github.com/hostsup/hostsup/workbench/settings"
 	"github.com/hostsup/hostsup/workbench/watch"
 )
 
 // filesOf returns the services for the files of a host and the hosts beside it.
-func (s *services) filesOf(h *supervisor.Host, p *vscode.Protocol, set *settings.Service) (*files.Service, *watch.Service) {
+func (s *services) filesOf(h *supervisor.Host, p *vscode.Protocol, set *settings.Service) (*fileSystems, *watch.Service) {
 	var watcher *watch.Service
-	all := files.New(files.Options{
+	all := &fileSystems{}
+	all.Service = files.New(files.Options{
 		Activate: func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) },
-		Changed:  func(changes []files.Change) { watcher.Publish(changes) },
+		Changed: func(changes []files.Change) {
+			watcher.Publish(changes)
+			all.changed(changes)
+		},
 	})
 	opt := watch.ServiceOptions{
-		Schemes: all, Problem: func(text string) { s.tree.Log.Warn(text, "host", nameOf(h)) },
+		Schemes: all.Service, Problem: func(text string) { s.tree.Log.Warn(text, "host", nameOf(h)) },
 		Excludes: func() []string { return excludes(set.Get("files.watcherExclude", nil, "")) },
 	}
 	if w := p.Options().Workspace; w != nil {
@@ -30,6 +38,47 @@ func (s *services) filesOf(h *supervisor.Host, p *vscode.Protocol, set *settings
 	watcher = watch.New(opt)
 	set.OnChange(watcher.Refresh)
 	return all, watcher
+}
+
+// fileSystems are the files of a host and the hosts beside it, with the documents that are made of
+// them. Package workbench/files answers its methods.
+type fileSystems struct {
+	*files.Service
+	documents atomic.Pointer[documents.Service]
+	watches   atomic.Int64
+}
+
+var _ documents.FileSystems = (*fileSystems)(nil)
+
+// changed tells the documents which files have changed.
+func (f *fileSystems) changed(changes []files.Change) {
+	docs := f.documents.Load()
+	if docs == nil {
+		return
+	}
+	uris := make([]workbench.URI, len(changes))
+	for i, c := range changes {
+		uris[i] = c.Resource
+	}
+	docs.Changed(uris)
+}
+
+// ReadFile implements [documents.FileSystems].
+func (f *fileSystems) ReadFile(ctx context.Context, uri workbench.URI) ([]byte, error) {
+	return f.For(nil).ReadFile(ctx, uri)
+}
+
+// WriteFile implements [documents.FileSystems].
+func (f *fileSystems) WriteFile(ctx context.Context, uri workbench.URI, data []byte) error {
+	return f.For(nil).WriteFile(ctx, uri, data)
+}
+
+// Watch implements [documents.FileSystems].
+func (f *fileSystems) Watch(uri workbench.URI) (stop func()) {
+	const who = "" // no host has this name
+	session := float64(f.watches.Add(1))
+	f.Service.Watch(who, session, uri, json.RawMessage(`{"recursive":false,"excludes":[]}`))
+	return func() { f.Unwatch(who, session) }
 }
 
 // excludes returns the patterns of a value of files.watcherExclude and those of its default.

@@ -92,6 +92,13 @@ func (s *Service) contentChanged(c *workbench.Call) (any, error) {
 	return nil, nil
 }
 
+// hasContent reports whether a provider of contents has a scheme.
+func (s *Service) hasContent(scheme string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.providers, func(p provider) bool { return p.scheme == scheme })
+}
+
 // content asks the providers of a scheme, in the order in which they were registered, until one has
 // the document.
 func (s *Service) content(ctx context.Context, uri workbench.URI) (source, error) {

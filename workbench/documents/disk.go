@@ -36,11 +36,7 @@ func mayWrite(caller *workbench.Call, uri workbench.URI) error {
 
 func missing(err error) bool { return disk.Named(err, disk.NameNotFound) }
 
-// readFile returns the content of a file of at most maxSize bytes.
-func readFile(caller *workbench.Call, path string) ([]byte, error) {
-	return readBounded(files(caller), path)
-}
-
+// readBounded returns the content of a file of at most maxSize bytes.
 func readBounded(fs disk.FS, path string) ([]byte, error) {
 	about, err := fs.Stat(path)
 	if err != nil {

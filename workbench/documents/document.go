@@ -156,13 +156,13 @@ func (s *Service) load(ctx context.Context, uri workbench.URI, encoding string, 
 	case uri.Scheme == "untitled":
 		return s.untitled(uri, caller)
 	case uri.Scheme != "file":
-		return s.content(ctx, uri)
+		return s.provided(ctx, uri, encoding)
 	}
 	file, ok := uri.FilePath()
 	if !ok {
 		return source{}, fmt.Errorf("%s is not the path of a file", uri)
 	}
-	data, err := readFile(caller, file)
+	data, err := readBounded(files(caller), file)
 	if err != nil {
 		return source{}, err
 	}
@@ -228,8 +228,12 @@ func (s *Service) make(uri workbench.URI, from source) *document {
 	}
 	d.weight = d.model.Weight()
 	s.documents[d.key] = d
-	if file, ok := uri.FilePath(); ok && s.opt.Watcher != nil && !s.closed {
+	switch file, ok := uri.FilePath(); {
+	case s.closed || d.virtual:
+	case ok && s.opt.Watcher != nil:
 		d.stop = s.opt.Watcher.Watch(file, func() { s.changedOnDisk(d) })
+	case s.hasProvidedFile(uri):
+		d.stop = s.opt.Files.Watch(uri)
 	}
 	return d
 }

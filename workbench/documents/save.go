@@ -3,7 +3,6 @@ package documents
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -89,11 +88,9 @@ func (s *Service) save(ctx context.Context, d *document, caller *workbench.Call)
 	fail := func(err error) (workbench.URI, error) {
 		return d.uri, refused("cannot save %s: %w", d.key, err)
 	}
-	path, ok := d.uri.FilePath()
+	target, ok := s.target(d.uri)
 	if !ok {
-		if path, ok = untitledPath(d.uri); !ok {
-			return fail(workbench.NotSupported("TextDocument.save", "the document has no path, and there is no user to ask for one"))
-		}
+		return fail(workbench.NotSupported("TextDocument.save", "the document has no path, and there is no user to ask for one"))
 	}
 	if err := mayWrite(caller, d.uri); err != nil {
 		return fail(err)
@@ -115,14 +112,14 @@ func (s *Service) save(ctx context.Context, d *document, caller *workbench.Call)
 	if err != nil {
 		return fail(err)
 	}
-	now, err := files(caller).ReadFile(path, maxSize)
+	now, err := s.read(ctx, files(caller), target)
 	switch untitled := d.uri.Scheme == "untitled"; {
 	case err != nil && !missing(err):
 		return fail(err)
 	case err == nil && (untitled || sha256.Sum256(now) != known):
 		return fail(&failure{&codec.Error{Name: NameConflict, Message: ErrConflict.Error()}, ErrConflict})
 	}
-	if err := files(caller).WriteFile(path, data); err != nil {
+	if err := s.write(ctx, files(caller), target, data); err != nil {
 		return fail(err)
 	}
 
@@ -133,7 +130,7 @@ func (s *Service) save(ctx context.Context, d *document, caller *workbench.Call)
 	}
 	d.onDisk, d.saved = sha256.Sum256(data), state
 	if d.uri.Scheme == "untitled" {
-		d = s.replace(d, workbench.File(path))
+		d = s.replace(d, target)
 	}
 	s.setDirty(d, s.isDirty(d))
 	s.tell(d, methodSaved, d.uri)
@@ -240,17 +237,17 @@ func (s *Service) changedOnDisk(d *document) {
 
 // reload takes the text of a document from disk if it has no changes to save.
 func (s *Service) reload(d *document) error {
-	path, ok := d.uri.FilePath()
-	if !ok {
-		return fmt.Errorf("%s is no file", d.key)
+	var guard workbench.Guard
+	if path, ok := d.uri.FilePath(); ok {
+		var err error
+		s.mu.Lock()
+		guard, err = s.guard(d, path)
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
 	}
-	s.mu.Lock()
-	guard, err := s.guard(d, path)
-	s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	data, err := readBounded(disk.FS{Guard: guard}, path)
+	data, err := s.read(s.ctx, disk.FS{Guard: guard}, d.uri)
 	if err != nil {
 		return err
 	}

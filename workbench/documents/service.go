@@ -31,6 +31,9 @@ type Options struct {
 	Languages Languages
 	// Watcher reports changes on disk; without it, documents are not reloaded.
 	Watcher Watcher
+	// Files has the file systems that extensions provide; without it, documents have files of this machine
+	// alone. The service calls [Service.Changed] for its files that have changed.
+	Files FileSystems
 	// Opened is called once for each language that a document has, so that extensions become active by
 	// "onLanguage". It has a goroutine of its own, which must end with ctx.
 	Opened func(ctx context.Context, language string)

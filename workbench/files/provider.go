@@ -126,13 +126,17 @@ func (s *Service) ensure(ctx context.Context, c *workbench.Call) (any, error) {
 
 // activate activates the extensions that have the files of a scheme, unless it is served already.
 func (s *Service) activate(ctx context.Context, scheme string) error {
-	s.mu.Lock()
-	_, served := s.schemes[scheme]
-	s.mu.Unlock()
-	if served || onDisk(scheme) || s.opt.Activate == nil {
+	if s.Serves(scheme) || onDisk(scheme) || s.opt.Activate == nil {
 		return nil
 	}
 	return s.opt.Activate(ctx, "onFileSystem:"+scheme)
+}
+
+// Serves reports whether an extension has registered a file system for a scheme.
+func (s *Service) Serves(scheme string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.schemes[scheme] != nil
 }
 
 // provider returns what serves a scheme.
