@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
@@ -73,6 +74,21 @@ func TestQuestions(t *testing.T) {
 		}
 		if n := len(messages(sup)); n < 15 || n > 500 {
 			t.Errorf("%d events", n)
+		}
+	})
+}
+
+// A list that is dismissed, or answered, while its extension still makes the items is hidden, or accepted,
+// when it has them: the extension listens no earlier.
+func TestListsAreSettledWhenTheyHaveItems(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		for want, rules := range map[string][]vscode.QuestionRule{"hidden": nil, "main": {{Text: "which *", Answer: "main"}}} {
+			sup, h := alone(t, edited(t, version, "wonders", func(_ *plan.Spec, o *vscode.Options) { o.Questions.Rules = rules }))
+			request(t, sup, "*")
+			var got string
+			if err := executes(t, h, &got, "wonders.ask", "late"); err != nil || got != want {
+				t.Errorf("%q, %v; want %q", got, err, want)
+			}
 		}
 	})
 }

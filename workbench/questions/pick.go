@@ -257,7 +257,7 @@ func (s *Service) update(c *workbench.Call) (any, error) {
 	}
 	o.visible = true
 	show := &showing{s, o, s.hosts[key.host], p.ID}
-	if q := show.question(); !s.opt.Ask && s.rule(q) == nil {
+	if q := show.question(); !s.opt.Ask && s.rule(q) == nil && !o.now.Busy {
 		s.dismissal(q, "because there is no user")
 		show.h.Tell("ExtHostQuickOpen.$onDidHide", workbench.Params(p.ID))
 		return nil, nil

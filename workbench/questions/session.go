@@ -94,6 +94,7 @@ func (w *showing) run(ctx context.Context) {
 			return
 		}
 		if !out.answered {
+			w.idle(ctx)
 			w.hide()
 			return
 		}
@@ -101,6 +102,16 @@ func (w *showing) run(ctx context.Context) {
 		before.ValidationMessage = ""
 		n++
 		w.accept(out.result)
+	}
+}
+
+// idle waits until the extension is not busy with what it shows. Before that, many have no listener yet
+// for the end, and would wait for it forever: such as git, which shows its branches when it has found them.
+func (w *showing) idle(ctx context.Context) {
+	for ctx.Err() == nil {
+		if now, _ := w.look(); !now.Busy || !w.wait(ctx) {
+			return
+		}
 	}
 }
 

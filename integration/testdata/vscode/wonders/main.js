@@ -25,6 +25,20 @@ const questions = {
     title: 'pick one', busy: true,
     later: input => setTimeout(() => { input.items = [{ label: 'x' }, { label: 'y' }]; input.busy = false }, 10),
   }, (input, done) => { done(input.selectedItems.map(i => i.label)); input.dispose() }),
+  // late listens when its items are there, as git does with its branches.
+  late: async () => {
+    const input = window.createQuickPick()
+    Object.assign(input, { title: 'which branch', busy: true })
+    input.show()
+    input.items = await new Promise(done => setTimeout(done, 50, [{ label: 'main' }]))
+    input.busy = false
+    const chosen = await new Promise(done => {
+      input.onDidHide(() => done('hidden'))
+      input.onDidAccept(() => done(input.activeItems[0].label))
+    })
+    input.dispose()
+    return chosen
+  },
   box: () => asked(window.createInputBox(), { title: 'a box' }, (input, done) => {
     if (input.value === 'bad') { input.validationMessage = 'not this one'; return }
     done(input.value)
