@@ -103,9 +103,11 @@ func TestExtensionSecrets(t *testing.T) {
 				}
 				return slices.Contains(news, "token") && slices.Contains(news, "a key/with: all")
 			}, "the extension is not told of changes")
-			if err := executes(t, h, nil, "memo.keep", "short", "abc"); err == nil || !strings.Contains(err.Error(), "it has 3 bytes; expected at least 4") {
-				t.Errorf("%v", err)
+			for _, short := range []string{"", "[]", "abc"} {
+				gives(t, h, `null`, "keep", "short", short)
+				gives(t, h, quoted(short), "kept", "short")
 			}
+			gives(t, h, `null`, "forget", "short")
 			var last []string
 			for i := range 20 { // of several at once the last one stays
 				last = append(last, fmt.Sprintf("the value of number %d", i))

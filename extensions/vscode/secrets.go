@@ -26,6 +26,21 @@ const (
 // recognized.
 const changesKept = 4096
 
+// shortMark begins what is kept of a value that is too short for a store of secrets, and so cannot be
+// redacted. Extensions store such values, for instance an empty list as JSON.
+const (
+	shortMark = "hostsup:short:"
+	tooShort  = 4 // bytes
+)
+
+// kept returns what is kept of a value.
+func kept(value string) string {
+	if len(value) < tooShort || strings.HasPrefix(value, shortMark) {
+		return shortMark + value
+	}
+	return value
+}
+
 // secretWrites orders the changes of secrets. The hosts of one protocol share it.
 type secretWrites struct {
 	requests atomic.Uint64 // requests so far
@@ -75,7 +90,7 @@ func (p *Protocol) Keep(method string) codec.SecretService {
 			if err != nil || !found {
 				return codec.Raw(wire.Undefined), err
 			}
-			return json.Marshal(value)
+			return json.Marshal(strings.TrimPrefix(value, shortMark))
 		case methodSecretKeys:
 			keys, err := v.Keys(ctx, id)
 			if err != nil || len(keys) == 0 {
@@ -89,7 +104,7 @@ func (p *Protocol) Keep(method string) codec.SecretService {
 		}
 		news := true
 		if method == methodStoreSecret {
-			err = v.Set(ctx, id, key, value)
+			err = v.Set(ctx, id, key, kept(value))
 		} else {
 			news, err = v.Delete(ctx, id, key)
 		}

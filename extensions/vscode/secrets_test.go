@@ -2,6 +2,7 @@ package vscode
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -119,6 +120,30 @@ func TestSecrets(t *testing.T) {
 	}
 	if !p.Confides(methodStoreSecret) || p.Confides(methodSecret) {
 		t.Error("another one confides")
+	}
+}
+
+// Extensions may store values that a store of secrets does not accept because they are too short.
+func TestShortSecrets(t *testing.T) {
+	t.Parallel()
+	p := New(Options{})
+	d := &drawer{all: map[string]string{}}
+	for value, want := range map[string]string{
+		"": shortMark, "abc": shortMark + "abc", "[]": shortMark + "[]", "abcd": "abcd",
+		shortMark: shortMark + shortMark, shortMark + "x": shortMark + shortMark + "x",
+	} {
+		params, err := json.Marshal([]string{"a.b", "k", value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Keep(methodStoreSecret)(t.Context(), d, "code", params); err != nil || d.all["a.b k"] != want {
+			t.Errorf("%q is kept as %q, %v", value, d.all, err)
+		}
+		var got string
+		raw, err := p.Keep(methodSecret)(t.Context(), d, "code", codec.Raw(`["a.b","k"]`))
+		if json.Unmarshal(raw, &got) != nil || got != value || err != nil {
+			t.Errorf("%q is %s, %v", value, raw, err)
+		}
 	}
 }
 
