@@ -316,7 +316,7 @@ func (e *change) edit(p *planned) ([]text.Edit, error) {
 		if !in.Keep {
 			r := p.text.Clamp(in.Range)
 			var err error
-			if content, err = indented(content, p.text.Line(r.StartLine)); err != nil {
+			if content, err = indented(content, p.text.Line(r.StartLine), editorOptions{}); err != nil {
 				return nil, err
 			}
 		}

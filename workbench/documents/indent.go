@@ -1,6 +1,10 @@
 package documents
 
-import "github.com/hostsup/hostsup/workbench/text"
+import (
+	"strings"
+
+	"github.com/hostsup/hostsup/workbench/text"
+)
 
 // Indentation is how a document is indented.
 type Indentation struct {
@@ -71,4 +75,52 @@ func detect(t *text.Text, without Indentation) Indentation {
 		}
 	}
 	return out
+}
+
+// indented returns a snippet with the indentation of the line where it is put, of which before is what is
+// before the snippet. Indentations of the snippet are written as the editor writes them, with spaces or
+// with tabs; with the zero value of o they stay as they are.
+func indented(snippet, before string, o editorOptions) (string, error) {
+	whole := before[:len(before)-len(strings.TrimLeft(before, " \t"))]
+	var out strings.Builder
+	for i, line := range strings.Split(strings.ReplaceAll(snippet, "\r\n", "\n"), "\n") {
+		rest := strings.TrimLeft(line, " \t")
+		indent := line[:len(line)-len(rest)]
+		if i > 0 {
+			out.WriteByte('\n')
+			indent = whole + indent
+		}
+		tabs, spaces := o.columns(indent)
+		if out.Len()+tabs+spaces+len(rest) > maxSize {
+			return "", tooLong()
+		}
+		if o.IndentSize > 0 {
+			indent = strings.Repeat("\t", tabs) + strings.Repeat(" ", spaces)
+		}
+		out.WriteString(indent)
+		out.WriteString(rest)
+	}
+	return out.String(), nil
+}
+
+// columns returns the tabs and the spaces after them with which an editor writes an indentation.
+func (o editorOptions) columns(indent string) (tabs, spaces int) {
+	if o.IndentSize < 1 {
+		return 0, len(indent)
+	}
+	for i := range len(indent) {
+		if indent[i] == '\t' {
+			spaces -= spaces % o.IndentSize
+			spaces += min(o.IndentSize, maxSize+1) // more are refused
+		} else {
+			spaces++
+		}
+		if spaces > maxSize {
+			return 0, spaces
+		}
+	}
+	if o.InsertSpaces {
+		return 0, spaces
+	}
+	return spaces / o.IndentSize, spaces % o.IndentSize
 }

@@ -29,3 +29,21 @@ func TestIndentationOfText(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestIndentationOfSnippets(t *testing.T) {
+	spaces, tabs := editorOptions{IndentSize: 4, InsertSpaces: true}, editorOptions{IndentSize: 4}
+	for _, c := range []struct {
+		snippet, before, want string
+		o                     editorOptions
+	}{
+		{"a\n\tb\n  c", "x", "a\n    b\n  c", spaces},
+		{"a\n\tb", "\t x", "a\n        b", spaces}, // a tab ends at the next stop
+		{"a\r\n      b", "  ", "a\n\t\tb", tabs},
+		{"\ta\n", "    x", "\ta\n\t", tabs},
+		{"\ta\n  \tb", "\tx", "\ta\n\t  \tb", editorOptions{}},
+	} {
+		if got, err := indented(c.snippet, c.before, c.o); got != c.want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", c.snippet, got, err, c.want)
+		}
+	}
+}

@@ -26,8 +26,11 @@ func TestASnippetThatGrowsWithoutBound(t *testing.T) {
 	if _, err := snippet(strings.Repeat("$TM_SELECTED_TEXT", 100), map[string]string{"TM_SELECTED_TEXT": strings.Repeat("x", 1<<20)}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("variables: %v", err)
 	}
-	if _, err := indented(strings.Repeat("\n", 1<<20), strings.Repeat(" ", 1<<20)); !errors.Is(err, ErrTooLarge) {
+	if _, err := indented(strings.Repeat("\n", 1<<20), strings.Repeat(" ", 1<<20), editorOptions{}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("indentation: %v", err)
+	}
+	if _, err := indented(strings.Repeat("\t", 1<<10), "", editorOptions{TabSize: 4, IndentSize: maxSize, InsertSpaces: true}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("width of a tab: %v", err)
 	}
 }
 

@@ -191,15 +191,6 @@ func (r *snippetReader) placeholder(name string) error {
 	return err
 }
 
-// indented returns a snippet with the indentation of the line where it is put.
-func indented(s, line string) (string, error) {
-	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-	if len(indent) > 0 && strings.Count(s, "\n") > maxSize/len(indent) {
-		return "", tooLong()
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\n"+indent), nil
-}
-
 // inserting are the options of a snippet.
 type inserting struct {
 	stops
@@ -235,7 +226,8 @@ func (s *Service) insert(t *tab, template string, ranges []text.Range, opt inser
 		given := template
 		if !opt.KeepWhitespace {
 			var err error
-			given, err = indented(template, now.Slice(text.Range{StartLine: r.StartLine, StartColumn: 1, EndLine: r.StartLine, EndColumn: r.StartColumn}))
+			before := now.Slice(text.Range{StartLine: r.StartLine, StartColumn: 1, EndLine: r.StartLine, EndColumn: r.StartColumn})
+			given, err = indented(template, before, t.editor.options)
 			if err != nil {
 				return err
 			}
