@@ -35,15 +35,15 @@ func TestAHostCannotGrowTheWorkbench(t *testing.T) {
 		{&benchlanguages.Service{}, "MainThreadLanguages.$setLanguageStatus", func(n int) []any { return []any{n, benchlanguages.Status{ID: "a"}} }, 1000, "languages.createLanguageStatusItem"},
 		{&benchlanguages.Service{}, "MainThreadLanguages.$setLanguageStatus", func(int) []any { return []any{1, benchlanguages.Status{Detail: long}} }, 0, "languages.createLanguageStatusItem"},
 		{docs, "MainThreadDocumentContentProviders.$registerTextContentProvider", func(n int) []any { return []any{n, long} }, 0, "workspace.registerTextDocumentContentProvider"},
-		{terminals.New(nil), "MainThreadTask.$registerTaskProvider", func(n int) []any { return []any{n, "type"} }, 1000, "tasks.registerTaskProvider"},
-		{terminals.New(nil), "MainThreadTask.$registerTaskProvider", func(n int) []any { return []any{n, long} }, 0, "tasks.registerTaskProvider"},
-		{terminals.New(nil), "MainThreadTerminalService.$setEnvironmentVariableCollection", func(n int) []any {
+		{terminals.New(terminals.Options{}), "MainThreadTask.$registerTaskProvider", func(n int) []any { return []any{n, "type"} }, 1000, "tasks.registerTaskProvider"},
+		{terminals.New(terminals.Options{}), "MainThreadTask.$registerTaskProvider", func(n int) []any { return []any{n, long} }, 0, "tasks.registerTaskProvider"},
+		{terminals.New(terminals.Options{}), "MainThreadTerminalService.$setEnvironmentVariableCollection", func(n int) []any {
 			return []any{strings.Repeat("e", n+1), false, [][2]any{{"A", map[string]any{"variable": "A", "value": "b", "type": 1}}}}
 		}, 1000, "environmentVariableCollection"},
-		{terminals.New(nil), "MainThreadTerminalService.$setEnvironmentVariableCollection", func(int) []any {
+		{terminals.New(terminals.Options{}), "MainThreadTerminalService.$setEnvironmentVariableCollection", func(int) []any {
 			return []any{"e", false, [][2]any{{"A", map[string]any{"variable": "A", "value": long, "type": 1}}}}
 		}, 0, "environmentVariableCollection"},
-		{terminals.New(nil), "MainThreadTerminalService.$createTerminal", func(int) []any { return []any{"1", map[string]any{"name": long}} }, 0, "window.createTerminal"},
+		{terminals.New(terminals.Options{}), "MainThreadTerminalService.$createTerminal", func(int) []any { return []any{"1", map[string]any{"name": long}} }, 0, "window.createTerminal"},
 		{tools.New(tools.Options{}), "MainThreadLanguageModelTools.$registerToolWithDefinition", func(n int) []any { return []any{"e", tools.Tool{ID: long}} }, 0, "lm.registerToolDefinition"},
 	} {
 		call := func(n int) error {

@@ -43,7 +43,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	features := language.New(language.Options{Documents: docs, Activate: activate, Start: func(ctx context.Context) error { return h.Raise(ctx) }})
 	return workbench.New(
 		all.Service, watcher,
-		terminals.New(work.First),
+		terminals.New(terminals.Options{Folder: work.First, Activate: activate}),
 		clip,
 		config,
 		s.searchOf(p, config, work),

@@ -11,6 +11,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/search"
 	"github.com/hostsup/hostsup/workbench/settings"
+	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/tools"
 )
 
@@ -74,13 +75,15 @@ func associations(config *settings.Service) func(path string) map[string]string 
 	}
 }
 
-// described tells the languages, tools and providers of accounts of extensions beside their settings.
+// described tells the languages, tools, providers of accounts and types of tasks of extensions beside their
+// settings.
 type described struct {
 	*settings.Service
 	languages *languages.Service
 	tools     *tools.Service
 	accounts  *accounts.Service
 	work      *folders.Service
+	terminals *terminals.Service
 }
 
 // Opening implements [vscode.Editor].
@@ -99,4 +102,5 @@ func (d described) describe(descriptions []json.RawMessage) {
 	d.languages.Describe(descriptions)
 	d.tools.Describe(descriptions)
 	d.accounts.Describe(descriptions)
+	d.terminals.Describe(descriptions)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/settings"
+	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/tools"
 	"github.com/hostsup/hostsup/workbench/watch"
 )
@@ -28,6 +29,7 @@ func editorOf(w *workbench.Workbench) vscode.Editor {
 	return described{
 		workbench.Find[*settings.Service](w), workbench.Find[*languages.Service](w), workbench.Find[*tools.Service](w),
 		workbench.Find[*accounts.Service](w), workbench.Find[*folders.Service](w),
+		workbench.Find[*terminals.Service](w),
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // A host may send anything as a task.
 func TestNullIsNoTask(t *testing.T) {
 	t.Parallel()
-	s := New(func() string { return "/projects" })
+	s := New(Options{Folder: func() string { return "/projects" }})
 	for method, m := range s.Methods() {
 		switch method {
 		case "MainThreadTask.$createTaskId", "MainThreadTask.$getTaskExecution", "MainThreadTask.$executeTask":

@@ -43,12 +43,12 @@ func (s *Service) dirOf(raw json.RawMessage) (string, error) {
 	var uri workbench.URI
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
-		return s.folder(), nil
+		return s.opt.Folder(), nil
 	case json.Unmarshal(raw, &path) == nil:
 		if path != "" && !filepath.IsAbs(path) {
-			path = filepath.Join(s.folder(), path)
+			path = filepath.Join(s.opt.Folder(), path)
 		}
-		return cmp.Or(path, s.folder()), nil
+		return cmp.Or(path, s.opt.Folder()), nil
 	case json.Unmarshal(raw, &uri) == nil:
 		if path, ok := uri.FilePath(); ok {
 			return path, nil

@@ -1,6 +1,7 @@
 package terminals
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -25,7 +26,7 @@ const (
 
 // Service answers MainThreadTerminalService and MainThreadTask. It must be made with [New].
 type Service struct {
-	folder func() string // of new terminals; "": that of the host
+	opt Options
 
 	mu          sync.Mutex
 	hosts       workbench.Hosts
@@ -37,15 +38,28 @@ type Service struct {
 	providers   map[providerKey]bool
 	tasks       map[string]*task           // that run, by id
 	fetched     map[string]json.RawMessage // the tasks of the last fetch, by id
+	types       []string                   // of tasks that extensions contribute
 	ended       bool
 	work        sync.WaitGroup
 }
 
-// New returns the service. folder returns the folder of terminals that name no other; "" means that of
-// their host. It must not block.
-func New(folder func() string) *Service {
+// Options of the service. The zero value is valid.
+type Options struct {
+	// Folder returns the folder of terminals that name no other; "", the default, means that of their host.
+	// It must not block.
+	Folder func() string
+	// Activate requests an activation event of the hosts and waits until the extensions that declare it
+	// are active. nil: extensions are not activated for the tasks that they contribute.
+	Activate func(ctx context.Context, event string) error
+}
+
+// New returns the service.
+func New(opt Options) *Service {
+	if opt.Folder == nil {
+		opt.Folder = func() string { return "" }
+	}
 	return &Service{
-		folder: folder, hosts: workbench.Hosts{}, terminals: map[int]*terminal{}, byExtension: map[string]*terminal{},
+		opt: opt, hosts: workbench.Hosts{}, terminals: map[int]*terminal{}, byExtension: map[string]*terminal{},
 		watching: map[string]bool{}, environs: map[string]map[string][]change{}, providers: map[providerKey]bool{}, tasks: map[string]*task{},
 	}
 }

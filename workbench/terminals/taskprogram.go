@@ -132,12 +132,12 @@ func (s *Service) resolved(c *workbench.Call, text string) (string, error) {
 		name, arg, hasArg := strings.Cut(whole[2:len(whole)-1], ":")
 		switch name {
 		case "workspaceFolder", "workspaceRoot", "cwd":
-			if s.folder() != "" {
-				return s.folder()
+			if s.opt.Folder() != "" {
+				return s.opt.Folder()
 			}
 		case "workspaceFolderBasename":
-			if s.folder() != "" {
-				return filepath.Base(s.folder())
+			if s.opt.Folder() != "" {
+				return filepath.Base(s.opt.Folder())
 			}
 		case "userHome":
 			return c.Host.Spec().Env["HOME"]

@@ -7,8 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/hostsup/hostsup/workbench"
 )
@@ -71,13 +74,59 @@ func (s *Service) provides(c *workbench.Call, on bool) (any, error) {
 	return nil, nil
 }
 
+// Describe notes that hosts have these extensions now, by their descriptions. It does not block.
+func (s *Service) Describe(descriptions []json.RawMessage) {
+	all := map[string]bool{}
+	for _, raw := range descriptions {
+		var m struct {
+			Contributes struct {
+				Definitions []struct{ Type string } `json:"taskDefinitions"`
+			} `json:"contributes"`
+		}
+		if json.Unmarshal(raw, &m) != nil {
+			continue
+		}
+		for _, d := range m.Contributes.Definitions {
+			if d.Type != "" {
+				all[d.Type] = true
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.types = slices.Sorted(maps.Keys(all))
+}
+
+// activationTime bounds how long extensions may take to become active before tasks are fetched without
+// theirs, as in VS Code.
+const activationTime = 5 * time.Second
+
+// activate activates the extensions that contribute tasks of a type, or of all types if it is "". Those
+// that fail are reported by their service.
+func (s *Service) activate(ctx context.Context, kind string) {
+	if s.opt.Activate == nil {
+		return
+	}
+	s.mu.Lock()
+	types := slices.DeleteFunc(slices.Clone(s.types), func(t string) bool { return kind != "" && t != kind })
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, activationTime)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, t := range types {
+		all.Go(func() { _ = s.opt.Activate(ctx, "onTaskType:"+t) })
+	}
+	all.Wait()
+}
+
 // fetch answers $fetchTasks: the tasks of all providers of all hosts. filter.type is the kind of the
-// tasks. A provider that fails has none, which is logged.
+// tasks. Extensions that contribute it are activated first. A provider that fails has none, which is logged.
 func (s *Service) fetch(ctx context.Context, c *workbench.Call) (any, error) {
 	var filter struct{ Type string }
 	if err := c.Args(&filter); err != nil {
 		return nil, err
 	}
+	s.activate(ctx, filter.Type)
 	type asked struct {
 		host *workbench.Host
 		key  providerKey
