@@ -15,7 +15,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostsup/hostsup/supervisor"
 	bench "github.com/hostsup/hostsup/workbench"
 	lang "github.com/hostsup/hostsup/workbench/language"
 )
@@ -72,17 +71,15 @@ func (sc *scenarioRun) place(s scenarioStep) (file string, line, column int) {
 // goDoor is the API of package supervisor and of package workbench/language.
 type goDoor struct {
 	sc *scenarioRun
-	h  *supervisor.Host
 }
 
-func (d *goDoor) name() string           { return doorGo }
-func (d *goDoor) host() *supervisor.Host { return d.h }
+func (d *goDoor) name() string { return doorGo }
 
 func (d *goDoor) ask(s scenarioStep) (string, error) {
 	t := d.sc.t
 	if s.Command != "" {
 		var out json.RawMessage
-		err := d.h.Call(ctx(t), s.Command, s.Arguments, &out)
+		err := d.sc.code.Call(ctx(t), s.Command, s.Arguments, &out)
 		return string(out), err
 	}
 	file, line, column := d.sc.place(s)
@@ -101,7 +98,7 @@ func (d *goDoor) ask(s scenarioStep) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if raw, err = d.sc.sup.AskLanguage(ctx(t), d.h.Name(), raw); err != nil {
+	if raw, err = d.sc.sup.AskLanguage(ctx(t), "code", raw); err != nil {
 		return "", err
 	}
 	lines, err := lang.Lines(s.Feature, file, raw)
@@ -110,7 +107,7 @@ func (d *goDoor) ask(s scenarioStep) (string, error) {
 
 // related asks for those around the first item of a hierarchy.
 func (d *goDoor) related(s scenarioStep, q lang.Query) (string, error) {
-	all := serviceOf[*lang.Service](d.sc.t, d.h)
+	all := serviceOf[*lang.Service](d.sc.t, d.sc.code)
 	roots, err := lang.Get[[]lang.HierarchyItem](ctx(d.sc.t), all, q)
 	if err != nil || len(roots) == 0 {
 		return "", err
@@ -126,12 +123,10 @@ func (d *goDoor) related(s scenarioStep, q lang.Query) (string, error) {
 // verbDoor is the program, as a user runs it.
 type verbDoor struct {
 	sc     *scenarioRun
-	h      *supervisor.Host
 	socket string
 }
 
-func (d *verbDoor) name() string           { return doorVerb }
-func (d *verbDoor) host() *supervisor.Host { return d.h }
+func (d *verbDoor) name() string { return doorVerb }
 
 func (d *verbDoor) ask(s scenarioStep) (string, error) {
 	t := d.sc.t
@@ -141,14 +136,14 @@ func (d *verbDoor) ask(s scenarioStep) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		args = append(args, "call", d.h.Name(), s.Command, string(raw), "--timeout", "5m")
+		args = append(args, "call", "code", s.Command, string(raw), "--timeout", "5m")
 	} else {
 		at := s.At
 		if s.Feature != lang.FeatureWorkspaceSymbol {
 			file, line, column := d.sc.place(s)
 			at = fmt.Sprintf("%s:%d:%d", file, line, column)
 		}
-		args = append(args, "lang", "--host", d.h.Name(), "--kind", s.Kind, "--", string(s.Feature), at)
+		args = append(args, "lang", "--host", "code", "--kind", s.Kind, "--", string(s.Feature), at)
 		if s.Feature == lang.FeatureRename {
 			args = append(args, s.Text)
 		}
@@ -166,24 +161,22 @@ func (d *verbDoor) ask(s scenarioStep) (string, error) {
 // mcpDoor is an agent with the official SDK.
 type mcpDoor struct {
 	sc *scenarioRun
-	h  *supervisor.Host
 	c  *mcpClient
 }
 
-func newMCPDoor(sc *scenarioRun, h *supervisor.Host, socket string) *mcpDoor {
+func newMCPDoor(sc *scenarioRun, socket string) *mcpDoor {
 	t := sc.t
 	t.Helper()
-	transport := &sdk.CommandTransport{Command: exec.Command(hostsupBinary(t), "--socket", socket, "attach", h.Name())}
+	transport := &sdk.CommandTransport{Command: exec.Command(hostsupBinary(t), "--socket", socket, "attach", "code")}
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "agent", Version: "1"}, nil).Connect(ctx(t), transport, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = session.Close() })
-	return &mcpDoor{sc, h, &mcpClient{ClientSession: session}}
+	return &mcpDoor{sc, &mcpClient{ClientSession: session}}
 }
 
-func (d *mcpDoor) name() string           { return doorMCP }
-func (d *mcpDoor) host() *supervisor.Host { return d.h }
+func (d *mcpDoor) name() string { return doorMCP }
 
 var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 

@@ -93,7 +93,7 @@ type scenarioRun struct {
 	t     *testing.T
 	work  string
 	sup   *supervisor.Supervisor
-	hosts []*supervisor.Host
+	code  *supervisor.Host
 	doors []door
 	mark  string
 }
@@ -101,7 +101,6 @@ type scenarioRun struct {
 // door is a way to ask extensions. ask returns the answer as lines of text.
 type door interface {
 	name() string
-	host() *supervisor.Host
 	ask(s scenarioStep) (string, error)
 }
 
@@ -136,7 +135,7 @@ func runScenario(t *testing.T, version string, s scenario) {
 	sc.ends()
 }
 
-// openScenario starts a supervisor with the hosts of a scenario, and its doors.
+// openScenario starts a supervisor with the host of a scenario, and its doors.
 func openScenario(t *testing.T, version string, s scenario) *scenarioRun {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s-") //nolint:usetesting // short, for sockets
@@ -180,15 +179,12 @@ func openScenario(t *testing.T, version string, s scenario) *scenarioRun {
 			t.Error(err)
 		}
 	})
-	code, agent := host(t, sc.sup, "code"), host(t, sc.sup, "agent")
-	sc.hosts = []*supervisor.Host{code, agent}
-	sc.doors = []door{
-		&goDoor{sc, code}, &verbDoor{sc, code, socket}, newLSPDoor(sc, code, socket), newMCPDoor(sc, agent, socket),
-	}
+	sc.code = host(t, sc.sup, "code")
+	sc.doors = []door{&goDoor{sc}, &verbDoor{sc, socket}, newLSPDoor(sc, socket), newMCPDoor(sc, socket)}
 	return sc
 }
 
-// config returns the configuration of the hosts.
+// config returns the configuration of the host.
 func (sc *scenarioRun) config(version, dir string) string {
 	spec := vscodeHost(sc.t, version)
 	builtin, user := []string{}, []string{}
@@ -216,29 +212,28 @@ func (sc *scenarioRun) config(version, dir string) string {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "supervisor { state_dir = %q }\n", filepath.Join(dir, "state"))
-	for _, h := range []struct{ name, serve string }{
-		{"code", `serve "lsp" { commands = %s }`},
-		{"agent", "serve \"mcp\" {\n      languages = true\n      commands = %s\n    }"},
-	} {
-		fmt.Fprintf(&out, `host %q {
-  command  = %s
+	fmt.Fprintf(&out, `host "code" {
+  command  = %[1]s
   protocol = "vscode"
-  env      = { HOME = %[3]q, TMPDIR = %[3]q, PATH = %[4]q, SCENE = %[5]q }
+  env      = { HOME = %[2]q, TMPDIR = %[2]q, PATH = %[3]q, SCENE = %[4]q }
   start { timeout = "5m" }
   stop { grace = "5m" }
   unresponsive { after = "5m" }
   extensions {
-    builtin   = %[6]s
-    user      = %[7]s
-    workspace = [%[8]q]
-    storage   = %[9]q
-    settings  = %[10]s
-    %[11]s
+    builtin   = %[5]s
+    user      = %[6]s
+    workspace = [%[7]q]
+    storage   = %[8]q
+    settings  = %[9]s
+    serve "lsp" { commands = %[10]s }
+    serve "mcp" {
+      languages = true
+      commands  = %[10]s
+    }
   }
 }
-`, h.name, quoted(spec.Command), spec.Env["HOME"], spec.Env["PATH"], sc.mark, quoted(builtin), quoted(user), sc.work,
-			filepath.Join(dir, "storage-"+h.name), quoted(settings), fmt.Sprintf(h.serve, quoted(commands)))
-	}
+`, quoted(spec.Command), spec.Env["HOME"], spec.Env["PATH"], sc.mark, quoted(builtin), quoted(user), sc.work,
+		filepath.Join(dir, "storage"), quoted(settings), quoted(commands))
 	return out.String()
 }
 
@@ -347,13 +342,11 @@ func (sc *scenarioRun) filled(s scenarioStep) scenarioStep {
 	return s
 }
 
-// dies kills the hosts while a question of each door waits for their answer. Questions that only read are
+// dies kills the host while a question of each door waits for their answer. Questions that only read are
 // asked again in the next life and have the answers of before; a command fails.
 func (sc *scenarioRun) dies(before []map[string]string) {
 	sc.t.Helper()
-	for _, h := range sc.hosts {
-		signal(sc.t, h, syscall.SIGSTOP) // so that the questions are not answered
-	}
+	signal(sc.t, sc.code, syscall.SIGSTOP) // so that the questions are not answered
 	type answer struct {
 		text string
 		err  error
@@ -375,18 +368,15 @@ func (sc *scenarioRun) dies(before []map[string]string) {
 		asked[d.name()] = i
 		c := make(chan answer, 1)
 		answers[d.name()] = c
-		pending := d.host().Status().Pending
+		pending := sc.code.Status().Pending
 		go func() {
 			text, err := d.ask(sc.filled(sc.Steps[i]))
 			c <- answer{text, err}
 		}()
-		eventually(sc.t, func() bool { return d.host().Status().Pending > pending }, sc.Steps[i], "through", d.name(), "is at the host")
+		eventually(sc.t, func() bool { return sc.code.Status().Pending > pending }, sc.Steps[i], "through", d.name(), "is at the host")
 	}
-	lives := map[string]uint64{}
-	for _, h := range sc.hosts {
-		lives[h.Name()] = h.Status().Life
-		signal(sc.t, h, syscall.SIGKILL)
-	}
+	life := sc.code.Status().Life
+	signal(sc.t, sc.code, syscall.SIGKILL)
 	for name, c := range answers {
 		a, i := <-c, asked[name]
 		switch s := sc.Steps[i]; {
@@ -396,23 +386,19 @@ func (sc *scenarioRun) dies(before []map[string]string) {
 			sc.t.Errorf("%s, %s, during the kill: %v\n%s\nbefore\n%s", s, name, a.err, a.text, before[i][name])
 		}
 	}
-	for _, h := range sc.hosts {
-		runs(sc.t, h, lives[h.Name()]+1)
-	}
+	runs(sc.t, sc.code, life+1)
 }
 
 // ends stops all, and looks for what is left and who is blamed.
 func (sc *scenarioRun) ends() {
 	sc.t.Helper()
-	for _, h := range sc.hosts {
-		all, err := sc.sup.Extensions(h.Name())
-		if err != nil {
-			sc.t.Error(err)
-		}
-		for _, e := range all {
-			if e.Blame.SuspectIn > 0 || e.Blame.Quarantined || e.State == "failed" || e.State == "disabled" {
-				sc.t.Errorf("%s: %s %s, %+v", h.Name(), e.ID, e.State, e.Blame)
-			}
+	all, err := sc.sup.Extensions("code")
+	if err != nil || len(all) == 0 {
+		sc.t.Errorf("%d extensions, %v", len(all), err)
+	}
+	for _, e := range all {
+		if e.Blame.SuspectIn > 0 || e.Blame.Quarantined || e.State == "failed" || e.State == "disabled" {
+			sc.t.Errorf("%s %s, %+v", e.ID, e.State, e.Blame)
 		}
 	}
 	end(sc.t, sc.sup)

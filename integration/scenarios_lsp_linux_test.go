@@ -16,14 +16,12 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
-	"github.com/hostsup/hostsup/supervisor"
 	lang "github.com/hostsup/hostsup/workbench/language"
 )
 
 // lspDoor is an editor with a client of LSP. It writes answers as hostsup lang does.
 type lspDoor struct {
 	sc     *scenarioRun
-	h      *supervisor.Host
 	a      *attached
 	legend struct{ TokenTypes, TokenModifiers []string }
 
@@ -32,10 +30,10 @@ type lspDoor struct {
 	problems map[string]string // the last ones, by URI
 }
 
-func newLSPDoor(sc *scenarioRun, h *supervisor.Host, socket string) *lspDoor {
+func newLSPDoor(sc *scenarioRun, socket string) *lspDoor {
 	t := sc.t
 	t.Helper()
-	cmd := exec.Command(hostsupBinary(t), "--socket", socket, "attach", h.Name())
+	cmd := exec.Command(hostsupBinary(t), "--socket", socket, "attach", "code")
 	cmd.Stderr = logWriter{t}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -60,7 +58,7 @@ func newLSPDoor(sc *scenarioRun, h *supervisor.Host, socket string) *lspDoor {
 		<-a.read
 		_ = cmd.Wait() // how the test ends it does not matter
 	})
-	d := &lspDoor{sc: sc, h: h, a: a, open: map[string]bool{}, problems: map[string]string{}}
+	d := &lspDoor{sc: sc, a: a, open: map[string]bool{}, problems: map[string]string{}}
 	var server struct {
 		Capabilities struct {
 			SemanticTokensProvider struct{ Legend json.RawMessage }
@@ -84,8 +82,7 @@ func newLSPDoor(sc *scenarioRun, h *supervisor.Host, socket string) *lspDoor {
 	return d
 }
 
-func (d *lspDoor) name() string           { return doorLSP }
-func (d *lspDoor) host() *supervisor.Host { return d.h }
+func (d *lspDoor) name() string { return doorLSP }
 
 // languagesOf are the languages of files, as editors name them, by the end of their names.
 var languagesOf = map[string]string{
@@ -134,7 +131,7 @@ var lspMethods = map[lang.Feature]string{
 func (d *lspDoor) ask(s scenarioStep) (string, error) {
 	switch {
 	case s.Command != "":
-		return d.a.call("workspace/executeCommand", dict{"command": "hostsup." + d.h.Name(), "arguments": append(list{s.Command}, s.Arguments...)})
+		return d.a.call("workspace/executeCommand", dict{"command": "hostsup.code", "arguments": append(list{s.Command}, s.Arguments...)})
 	case s.Feature == lang.FeatureWorkspaceSymbol:
 		out, err := d.a.call("workspace/symbol", dict{"query": s.At})
 		return d.text(s, "", out, err)
@@ -181,45 +178,53 @@ func (d *lspDoor) ask(s scenarioStep) (string, error) {
 	return d.text(s, path, out, err)
 }
 
-// reported returns the problems of a document when there are some.
+// reported returns the problems of a document that the editor shows, when there are some.
 func (d *lspDoor) reported(path, uri string) (string, error) {
+	end := time.After(slow)
 	for {
-		if text := d.problems[uri]; text != "" {
+		if text := d.problems[uri]; text != "" && len(d.a.notes) == 0 {
 			return text, nil
 		}
-		var all struct {
-			URI         string
-			Diagnostics []struct {
-				Range           lang.Range
-				Severity        int
-				Message, Source string
-				Code            any
-			}
-		}
-		var m codec.Message
 		select {
-		case m = <-d.a.notes:
-		case <-time.After(slow):
+		case m := <-d.a.notes:
+			if m.Method != "textDocument/publishDiagnostics" {
+				continue
+			}
+			if err := d.shows(m.Params); err != nil {
+				return "", err
+			}
+		case <-end:
 			return "", fmt.Errorf("no problems of %s", path)
 		}
-		if m.Method != "textDocument/publishDiagnostics" {
-			continue
-		}
-		if err := json.Unmarshal(m.Params, &all); err != nil {
-			return "", err
-		}
-		var lines []string
-		for _, p := range all.Diagnostics {
-			names := []string{1: "error", 2: "warning", 3: "information", 4: "hint"}
-			code := ""
-			if p.Code != nil {
-				code = fmt.Sprint(p.Code)
-			}
-			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s:%d:%d: %s: %s %s",
-				strings.TrimPrefix(all.URI, "file://"), p.Range.Start.Line+1, p.Range.Start.Character+1, names[p.Severity], p.Message, strings.TrimSpace(p.Source+" "+code))))
-		}
-		d.problems[all.URI] = strings.Join(lines, "\n")
 	}
+}
+
+// shows takes the problems of a document.
+func (d *lspDoor) shows(params codec.Raw) error {
+	var all struct {
+		URI         string
+		Diagnostics []struct {
+			Range           lang.Range
+			Severity        int
+			Message, Source string
+			Code            any
+		}
+	}
+	if err := json.Unmarshal(params, &all); err != nil {
+		return err
+	}
+	var lines []string
+	for _, p := range all.Diagnostics {
+		names := []string{1: "error", 2: "warning", 3: "information", 4: "hint"}
+		code := ""
+		if p.Code != nil {
+			code = fmt.Sprint(p.Code)
+		}
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s:%d:%d: %s: %s %s",
+			strings.TrimPrefix(all.URI, "file://"), p.Range.Start.Line+1, p.Range.Start.Character+1, names[p.Severity], p.Message, strings.TrimSpace(p.Source+" "+code))))
+	}
+	d.problems[all.URI] = strings.Join(lines, "\n")
+	return nil
 }
 
 // lspItem has the properties of the items of all answers.
