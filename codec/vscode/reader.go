@@ -70,7 +70,7 @@ func (r *reader) frame() ([]byte, error) {
 	case h.Length == 0:
 		return nil, &codec.FrameError{Err: codec.ErrEmpty, Offset: -1, Detail: "length 0", Bytes: head}
 	case uint64(h.Length) > uint64(r.s.lim.Frame):
-		return nil, &codec.FrameError{Err: codec.ErrTooLarge, Offset: -1, Detail: fmt.Sprintf("%d bytes, limit %d", h.Length, r.s.lim.Frame), Bytes: head}
+		return nil, r.large(h.Length)
 	}
 	_, _ = r.src.Discard(persistent.HeaderSize) // it was just seen
 	body, err := codec.ReadBody(r.src, int(h.Length))

@@ -42,7 +42,7 @@ var causes = []cause{
 	{name: "execSync in a timer", kind: Hang, reason: "killed: unresponsive for 12s", trigger: inTimer},
 	{name: "exhausts the heap in a timer", kind: Memory, reason: "out of memory", trigger: inTimer},
 	{name: "exceeds limits.memory in its command", kind: Memory, reason: "over its limit of memory", trigger: inCommand},
-	{name: "sends a message over the bound", kind: Protocol, reason: "message too large", trigger: inTimer},
+	{name: "sends a message over the bound", kind: Protocol, reason: "message too large", trigger: inTimer, direct: Sender},
 }
 
 // trace is what speaks against the innocent extension.

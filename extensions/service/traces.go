@@ -4,8 +4,11 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/actors"
+	wire "github.com/hostsup/hostsup/codec/vscode"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/lifecycle"
 )
 
 // lastLines is how many of the last lines of a host are searched for the stack of an abort.
@@ -15,6 +18,9 @@ const lastLines = 200
 func (p *extHost) leads(e actors.LifeEnd) {
 	if p.ref == nil {
 		return
+	}
+	if e.Cause == lifecycle.CauseProtocol {
+		p.s.fault(p.number, p.sender(e))
 	}
 	if syscall.Signal(e.Status.Signal) == syscall.SIGABRT {
 		var lines []string
@@ -27,4 +33,18 @@ func (p *extHost) leads(e actors.LifeEnd) {
 			p.s.fault(p.number, blame.Trace{Cell: p.cell, Life: e.Life, Source: blame.Stack, Shares: shares})
 		}
 	}
+}
+
+// sender returns the trace of a message over the bound: it is the answer to a call of an
+// extension, or one of the arguments is the id of an extension, such as that of a stored value.
+func (p *extHost) sender(e actors.LifeEnd) blame.Trace {
+	request, ids := wire.Sender(e.Reason)
+	t := blame.Trace{Cell: p.cell, Life: e.Life, Source: blame.Sender, Call: uint64(request)}
+	for _, id := range ids {
+		if x, known := p.s.extension(extensions.MakeID(id)); known {
+			t.Shares = []blame.Share{{ID: x.ID, Share: 1}}
+			break
+		}
+	}
+	return t
 }

@@ -4,21 +4,25 @@ const vscode = require('vscode');
 const { execSync } = require('child_process');
 
 const kept = [];
+let context;
 const ways = {
   abort: () => process.abort(),
   heap: () => { for (;;) kept.push(new Array(1e5).fill({})); },
   memory: () => { for (;;) kept.push(Buffer.alloc(16 << 20, 1)); },
   execSync: () => execSync('sleep 300'),
   message: () => vscode.commands.executeCommand('setContext', 'large', 'x'.repeat(80 << 20)),
+  state: () => context.globalState.update('large', 'x'.repeat(80 << 20)),
   uncaught: () => {
     setTimeout(() => process.abort(), 300);
     throw new Error('nobody catches this');
   },
 };
 
-exports.activate = (context) => {
+exports.activate = (c) => {
+  context = c;
   context.subscriptions.push(vscode.commands.registerCommand('guilty.run', (how) => {
     if (how === 'now') process.abort();
+    if (how === 'answer') return 'x'.repeat(80 << 20);
     if (how) setTimeout(ways[how], 300);
     return process.pid;
   }));
