@@ -86,6 +86,7 @@ func TestLanguageFeaturesOfAllHosts(t *testing.T) {
 				`{"position":{"line":2,"character":0},"length":3,"type":"keyword"}`, `{"position":{"line":2,"character":4},"length":3,"type":"variable","modifiers":["declaration"]}`,
 				`{"position":{"line":2,"character":8},"length":3,"type":"variable"}`), lang.Query{Feature: lang.FeatureTokens}},
 			{list(`{"range":` + rng(0, 0, 0, 3) + `,"color":[1,0,0.5,1]}`), lang.Query{Feature: lang.FeatureColors}},
+			{`{"ranges":` + list(rng(0, 4, 0, 7), rng(1, 0, 1, 3), rng(2, 8, 2, 11)) + `,"wordPattern":"[a-z]+"}`, lang.Query{Feature: lang.FeatureLinked}},
 			{list(`{"label":"rgb 1 0.5 0"}`), lang.Query{Feature: lang.FeaturePresentations, Color: [4]float64{1, 0.5, 0, 1}}},
 		} {
 			c.q.URI, c.q.Position = bench.File(path), at
@@ -148,6 +149,11 @@ func resolves(t *testing.T, s *lang.Service, path string) {
 	links, err := lang.Get[[]lang.Link](ctx(t), s, q)
 	if err != nil || len(links) != 1 || links[0].Target != "https://b.example/" {
 		t.Errorf("%+v, %v", links, err)
+	}
+	q.Feature = lang.FeatureInline
+	inline, err := lang.Get[[]lang.InlineCompletion](ctx(t), s, q)
+	if err != nil || len(inline) != 2 || inline[0].Text != "inline 0 undefined" || inline[0].Range == nil || inline[0].Command == nil || inline[1].Text != "snip($1)" || !inline[1].Snippet {
+		t.Errorf("%+v, %v", inline, err)
 	}
 	q.Feature = lang.FeatureCallHierarchy
 	roots, err := lang.Get[[]lang.HierarchyItem](ctx(t), s, q)

@@ -35,7 +35,7 @@ func TestLanguageFeaturesAreToolsOfMCP(t *testing.T) {
 		}))
 		c := attachMCP(t, sup, h.Name())
 		tools := c.names(t)
-		if got := h.Status().State; got != lifecycle.Stopped || len(tools) != 11 {
+		if got := h.Status().State; got != lifecycle.Stopped || len(tools) != 13 {
 			t.Errorf("%s %v", got, tools)
 		}
 		for name, tool := range tools {
@@ -55,6 +55,8 @@ func TestLanguageFeaturesAreToolsOfMCP(t *testing.T) {
 			{"implementation", `"file":"a.acme","line":2,"column":2`, "/listener.acme:5:6"},
 			{"references", `"file":"a.acme","line":2,"column":2`, file + ":1:5\n" + file + ":2:1\n" + file + ":3:9"},
 			{"references", `"file":"a.acme","line":2,"column":2,"limit":2`, file + ":1:5\n" + file + ":2:1\n… and 1 more: set limit to get them"},
+			{"incoming_calls", `"file":"a.acme","line":2,"column":2`, file + ":1:5 function caller of one a word"},
+			{"outgoing_calls", `"file":"a.acme","line":2,"column":2`, file + ":1:5 function called by one a word"},
 			{"symbols", `"file":"a.acme"`, file + ":1:5 variable one a word\n" + file + ":3:5 variable two a word"},
 			{"workspace_symbols", `"query":"x"`, "/f.acme:2:3 class found x box"},
 			{"diagnostics", `"file":"bad.acme"`, bad + ":2:3: warning: a bad word speaker 7"},

@@ -40,6 +40,21 @@ func File(path string) URI {
 // module that its build may not have.
 const LogScheme = "vscode-log"
 
+// ParseURI returns the URI that a text is. A text without a scheme is an error.
+func ParseURI(s string) (URI, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme == "" {
+		return URI{}, Invalid("%.200q is not a URI", s)
+	}
+	out := URI{Scheme: u.Scheme, Authority: u.Host, Path: u.Path, Query: u.RawQuery, Fragment: u.Fragment}
+	if u.Opaque != "" {
+		if out.Path, err = url.PathUnescape(u.Opaque); err != nil {
+			return URI{}, Invalid("%.200q is not a URI", s)
+		}
+	}
+	return out, nil
+}
+
 // FilePath returns the path of a file: URI, or of one with [LogScheme], on this system; false for
 // others.
 func (u URI) FilePath() (path string, ok bool) {

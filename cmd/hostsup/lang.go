@@ -31,6 +31,8 @@ var langFeatures = map[language.Feature]string{
 	language.FeatureSignature: "", language.FeatureSymbols: "", language.FeatureWorkspaceSymbol: "", language.FeatureFormat: "",
 	language.FeatureRename: "NAME", language.FeatureActions: "", language.FeatureLenses: "", language.FeatureFolding: "",
 	language.FeatureTokens: "", language.FeatureHints: "", language.FeatureLinks: "", language.FeatureColors: "", language.FeatureDiagnostics: "",
+	language.FeatureInline: "", language.FeatureLinked: "", language.FeatureSelections: "",
+	language.FeatureIncoming: "", language.FeatureOutgoing: "", language.FeatureSupertypes: "", language.FeatureSubtypes: "",
 }
 
 // featureNames returns the names of the features in their order.

@@ -63,6 +63,8 @@ var allLanguageTools = []languageTool{
 	{language.FeatureTypeDefinition, "Type definition", "Returns where the type of the symbol at a position is defined, as FILE:LINE:COL.", true, false, needsPosition, propLimit},
 	{language.FeatureImplementation, "Implementations", "Returns the implementations of the symbol at a position, as FILE:LINE:COL.", true, false, needsPosition, propLimit},
 	{language.FeatureReferences, "References", "Returns all references to the symbol at a position, with its declaration, as FILE:LINE:COL.", true, false, needsPosition, propLimit},
+	{language.FeatureIncoming, "Callers", "Returns the functions that call the one at a position, as FILE:LINE:COL, kind and name.", true, false, needsPosition, propLimit},
+	{language.FeatureOutgoing, "Calls", "Returns the functions that the one at a position calls, as FILE:LINE:COL, kind and name.", true, false, needsPosition, propLimit},
 	{language.FeatureSymbols, "Symbols of a file", "Returns the symbols that a file defines, as a tree, with kinds and positions.", false, false, needsFile, propLimit},
 	{language.FeatureWorkspaceSymbol, "Symbols of the workspace", "Looks for symbols by their names in the whole workspace.", false, false, `"query"`, propQuery + "," + propLimit},
 	{language.FeatureCompletion, "Completion", "Returns what could be written at a position, the best first.", true, false, needsPosition, propLimit},

@@ -11,8 +11,10 @@ type capabilities struct {
 		}
 	}
 	TextDocument struct {
-		Hover         struct{ ContentFormat []string }
-		SignatureHelp struct {
+		Hover            struct{ ContentFormat []string }
+		OnTypeFormatting struct{ DynamicRegistration bool }
+		SignatureHelp    struct {
+			DynamicRegistration  bool
 			SignatureInformation struct{ DocumentationFormat []string }
 		}
 		DocumentSymbol struct{ HierarchicalDocumentSymbolSupport bool }
@@ -21,7 +23,8 @@ type capabilities struct {
 			ResolveSupport           struct{ Properties []string }
 		}
 		Completion struct {
-			CompletionItem struct {
+			DynamicRegistration bool
+			CompletionItem      struct {
 				SnippetSupport       bool
 				InsertReplaceSupport bool
 				LabelDetailsSupport  bool
@@ -49,13 +52,11 @@ func (c *capabilities) can(operation string) bool {
 // they are active, so that all that can be asked is offered.
 func (c *session) offered() map[string]any {
 	resolves := map[string]bool{"resolveProvider": true}
-	return map[string]any{
+	out := map[string]any{
 		"positionEncoding": "utf-16",
-		"textDocumentSync": map[string]any{"openClose": true, "change": 2, "save": map[string]bool{"includeText": false}},
+		"textDocumentSync": map[string]any{"openClose": true, "change": 2, "willSaveWaitUntil": true, "save": map[string]bool{"includeText": false}},
 		"hoverProvider":    true, "definitionProvider": true, "declarationProvider": true, "typeDefinitionProvider": true,
 		"implementationProvider": true, "referencesProvider": true, "documentHighlightProvider": true,
-		"completionProvider":      map[string]any{"resolveProvider": true, "triggerCharacters": []string{".", ":", "<", "\"", "'", "/", "@", "#", "-"}},
-		"signatureHelpProvider":   map[string]any{"triggerCharacters": []string{"(", ",", "<"}},
 		"documentSymbolProvider":  true,
 		"workspaceSymbolProvider": true, "documentFormattingProvider": true, "documentRangeFormattingProvider": true,
 		"renameProvider":         map[string]bool{"prepareProvider": true},
@@ -64,10 +65,17 @@ func (c *session) offered() map[string]any {
 		"foldingRangeProvider":   true,
 		"selectionRangeProvider": true,
 		"semanticTokensProvider": map[string]any{
-			"legend": map[string]any{"tokenTypes": tokenTypes, "tokenModifiers": tokenModifiers}, "full": true,
+			"legend": map[string]any{"tokenTypes": tokenTypes, "tokenModifiers": tokenModifiers}, "full": map[string]bool{"delta": true}, "range": true,
 		},
-		"inlayHintProvider":      true,
-		"documentLinkProvider":   map[string]any{},
-		"executeCommandProvider": map[string]any{"commands": []string{c.s.commandName()}},
+		"inlayHintProvider":          resolves,
+		"callHierarchyProvider":      true,
+		"typeHierarchyProvider":      true,
+		"colorProvider":              true,
+		"linkedEditingRangeProvider": true,
+		"inlineCompletionProvider":   true,
+		"documentLinkProvider":       map[string]any{},
+		"executeCommandProvider":     map[string]any{"commands": []string{c.s.commandName()}},
 	}
+	c.offerTriggered(out)
+	return out
 }

@@ -77,47 +77,6 @@ func completionKind(k language.CompletionKind) int {
 	return max(slices.Index(completionKinds, string(k)), 0) + 1
 }
 
-// The legend of semantic tokens: the types and modifiers of VS Code that extensions need not declare.
-var (
-	tokenTypes = strings.Fields("namespace type class enum interface struct typeParameter parameter variable property enumMember event " +
-		"function method macro keyword modifier comment string number regexp operator decorator label")
-	tokenModifiers = strings.Fields("declaration definition readonly static deprecated abstract async modification documentation " +
-		"defaultLibrary local")
-	tokenNames = map[string]string{"member": "method"} // names that VS Code still has for others
-)
-
-// encodeTokens returns tokens as LSP encodes them, by the legend. Tokens of a type that is not in the
-// legend are left out, as are modifiers.
-func encodeTokens(tokens []language.Token) []int {
-	tokens = slices.Clone(tokens)
-	slices.SortStableFunc(tokens, func(a, b language.Token) int { return a.Position.Compare(b.Position) })
-	out := []int{}
-	var last language.Position
-	for _, t := range tokens {
-		name := t.Type
-		if other, ok := tokenNames[name]; ok {
-			name = other
-		}
-		kind := slices.Index(tokenTypes, name)
-		if kind < 0 {
-			continue
-		}
-		bits := 0
-		for _, m := range t.Modifiers {
-			if i := slices.Index(tokenModifiers, m); i >= 0 {
-				bits |= 1 << i
-			}
-		}
-		character := t.Position.Character
-		if t.Position.Line == last.Line {
-			character -= last.Character
-		}
-		out = append(out, t.Position.Line-last.Line, character, t.Length, kind, bits)
-		last = t.Position
-	}
-	return out
-}
-
 type markup struct {
 	Kind  string `json:"kind"`
 	Value string `json:"value"`

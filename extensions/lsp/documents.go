@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 
 	"github.com/hostsup/hostsup/workbench"
@@ -23,21 +22,9 @@ type view struct {
 	version int
 	seen    int  // the version of the document that had the text last
 	sending bool // the client was asked to make changes of an extension, and has not answered
-}
 
-// parseURI returns a URI of a client.
-func parseURI(s string) (workbench.URI, error) {
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme == "" {
-		return workbench.URI{}, workbench.Invalid("%.200q is not a URI", s)
-	}
-	out := workbench.URI{Scheme: u.Scheme, Authority: u.Host, Path: u.Path, Query: u.RawQuery, Fragment: u.Fragment}
-	if u.Opaque != "" {
-		if out.Path, err = url.PathUnescape(u.Opaque); err != nil {
-			return workbench.URI{}, workbench.Invalid("%.200q is not a URI", s)
-		}
-	}
-	return out, nil
+	answered *text.Text     // what a save of the client is to have; nil: the client has answered that since
+	tokens   semanticTokens // what the client got last
 }
 
 // find returns the view that a client has of a document; nil if it has none. The caller must hold mu.
@@ -87,7 +74,7 @@ type textDocumentItem struct {
 
 // open opens a document for a client.
 func (s *Server) open(ctx context.Context, c *session, item textDocumentItem) error {
-	uri, err := parseURI(item.URI)
+	uri, err := workbench.ParseURI(item.URI)
 	if err != nil {
 		return err
 	}
@@ -148,7 +135,7 @@ func (s *Server) change(c *session, uri workbench.URI, version int, changes []co
 			}
 		}
 	}
-	v.version = version
+	v.version, v.answered = version, nil
 	if same {
 		_, v.seen = v.open.Text()
 	} else {
@@ -216,7 +203,7 @@ func (s *Server) deliver(key string) {
 	}
 	v := list[len(list)-1]
 	now, _ := v.open.Text()
-	if v.sending || now.String() == v.text.String() || !s.sessions[v.of] {
+	if v.sending || now.String() == v.text.String() || !s.sessions[v.of] || v.answered != nil && now.String() == v.answered.String() {
 		return
 	}
 	v.sending = true
@@ -296,7 +283,7 @@ func (c *session) notified(method string, params json.RawMessage) error {
 	if method == "textDocument/didOpen" {
 		return c.s.open(c.ctx, c, p.TextDocument)
 	}
-	uri, err := parseURI(p.TextDocument.URI)
+	uri, err := workbench.ParseURI(p.TextDocument.URI)
 	if err != nil {
 		return err
 	}

@@ -25,12 +25,22 @@ type request struct {
 		InsertSpaces bool
 	}
 	Context struct {
-		Only               []string
-		TriggerCharacter   string
-		IncludeDeclaration *bool
+		Only                   []string
+		TriggerKind            int
+		TriggerCharacter       string
+		IncludeDeclaration     *bool
+		SelectedCompletionInfo *struct {
+			Range language.Range
+			Text  string
+		}
 	}
-	Command   string
-	Arguments []json.RawMessage
+	Ch               string
+	Color            color
+	PreviousResultID string
+	Reason           int
+	Item             hierarchyItem
+	Command          string
+	Arguments        []json.RawMessage
 
 	uri workbench.URI
 	raw json.RawMessage
@@ -44,34 +54,46 @@ var features map[string]func(ctx context.Context, c *session, p *request) (any, 
 
 func init() { //nolint:gochecknoinits // the functions use the map's type in cycles
 	features = map[string]func(ctx context.Context, c *session, p *request) (any, error){
-		"textDocument/hover":             hover,
-		"textDocument/definition":        locations(language.FeatureDefinition),
-		"textDocument/declaration":       locations(language.FeatureDeclaration),
-		"textDocument/typeDefinition":    locations(language.FeatureTypeDefinition),
-		"textDocument/implementation":    locations(language.FeatureImplementation),
-		"textDocument/references":        references,
-		"textDocument/documentHighlight": highlights,
-		"textDocument/completion":        completion,
-		"completionItem/resolve":         resolveCompletion,
-		"textDocument/signatureHelp":     signature,
-		"textDocument/documentSymbol":    symbols,
-		"workspace/symbol":               workspaceSymbols,
-		"textDocument/formatting":        edits(language.FeatureFormat),
-		"textDocument/rangeFormatting":   edits(language.FeatureFormatRange),
-		"textDocument/rename":            rename,
-		"textDocument/prepareRename":     prepareRename,
-		"textDocument/codeAction":        actions,
-		"codeAction/resolve":             resolveAction,
-		"textDocument/codeLens":          lenses,
-		"codeLens/resolve":               resolveLens,
-		"textDocument/foldingRange":      foldings,
-		"textDocument/selectionRange":    selections,
-		"textDocument/semanticTokens/full": func(ctx context.Context, c *session, p *request) (any, error) {
-			tokens, err := get[[]language.Token](ctx, c, p, language.FeatureTokens)
-			return map[string]any{"data": encodeTokens(tokens)}, err
-		},
-		"textDocument/inlayHint":    hints,
-		"textDocument/documentLink": links,
+		"textDocument/hover":                     hover,
+		"textDocument/definition":                locations(language.FeatureDefinition),
+		"textDocument/declaration":               locations(language.FeatureDeclaration),
+		"textDocument/typeDefinition":            locations(language.FeatureTypeDefinition),
+		"textDocument/implementation":            locations(language.FeatureImplementation),
+		"textDocument/references":                references,
+		"textDocument/documentHighlight":         highlights,
+		"textDocument/completion":                completion,
+		"completionItem/resolve":                 resolveCompletion,
+		"textDocument/signatureHelp":             signature,
+		"textDocument/documentSymbol":            symbols,
+		"workspace/symbol":                       workspaceSymbols,
+		"textDocument/formatting":                edits(language.FeatureFormat),
+		"textDocument/rangeFormatting":           edits(language.FeatureFormatRange),
+		"textDocument/rename":                    rename,
+		"textDocument/prepareRename":             prepareRename,
+		"textDocument/codeAction":                actions,
+		"codeAction/resolve":                     resolveAction,
+		"textDocument/codeLens":                  lenses,
+		"codeLens/resolve":                       resolveLens,
+		"textDocument/foldingRange":              foldings,
+		"textDocument/selectionRange":            selections,
+		"textDocument/semanticTokens/full":       allTokens,
+		"textDocument/semanticTokens/full/delta": changedTokens,
+		"textDocument/semanticTokens/range":      rangeTokens,
+		"textDocument/inlayHint":                 hints,
+		"inlayHint/resolve":                      resolveHint,
+		"textDocument/documentLink":              links,
+		"textDocument/prepareCallHierarchy":      roots(language.FeatureCallHierarchy),
+		"callHierarchy/incomingCalls":            calls(language.Incoming, "from"),
+		"callHierarchy/outgoingCalls":            calls(language.Outgoing, "to"),
+		"textDocument/prepareTypeHierarchy":      roots(language.FeatureTypeHierarchy),
+		"typeHierarchy/supertypes":               types(language.Supertypes),
+		"typeHierarchy/subtypes":                 types(language.Subtypes),
+		"textDocument/documentColor":             colors,
+		"textDocument/colorPresentation":         presentations,
+		"textDocument/onTypeFormatting":          onType,
+		"textDocument/linkedEditingRange":        linked,
+		"textDocument/inlineCompletion":          inlineCompletions,
+		"textDocument/willSaveWaitUntil":         willSave,
 	}
 }
 
@@ -340,25 +362,6 @@ func selections(ctx context.Context, c *session, p *request) (any, error) {
 		if outer != nil {
 			out = append(out, outer)
 		}
-	}
-	return out, err
-}
-
-func hints(ctx context.Context, c *session, p *request) (any, error) {
-	all, err := get[[]language.Hint](ctx, c, p, language.FeatureHints)
-	out := []map[string]any{}
-	for _, h := range all {
-		one := map[string]any{"position": h.Position, "label": string(h.Label), "paddingLeft": h.Left, "paddingRight": h.Right}
-		if h.Kind > 0 {
-			one["kind"] = h.Kind
-		}
-		if h.Tooltip != "" {
-			one["tooltip"] = c.caps.markup(h.Tooltip, nil)
-		}
-		if len(h.Edits) > 0 {
-			one["textEdits"] = textEdits(h.Edits)
-		}
-		out = append(out, one)
 	}
 	return out, err
 }

@@ -70,7 +70,7 @@ func (c *session) completion(i language.CompletionItem) completionItem {
 
 func completion(ctx context.Context, c *session, p *request) (any, error) {
 	q := p.query(language.FeatureCompletion)
-	q.Text = p.Context.TriggerCharacter
+	q.Text, q.Typed = p.Context.TriggerCharacter, true
 	list, err := language.Get[*language.CompletionList](ctx, c.s.opt.Language, q)
 	if err != nil {
 		return nil, err

@@ -76,12 +76,12 @@ func TestURIs(t *testing.T) {
 	for in, want := range map[string]string{
 		"file:///a%20b/c": "file:///a%20b/c", "file:///c%3A/x": "file:///c:/x", "untitled:Untitled-1": "untitled:Untitled-1", "git:/a?x#y": "git:/a?x#y",
 	} {
-		if u, err := parseURI(in); err != nil || u.String() != want {
+		if u, err := workbench.ParseURI(in); err != nil || u.String() != want {
 			t.Errorf("%s: %s, %v", in, u, err)
 		}
 	}
 	for _, in := range []string{"", "/a", "%"} {
-		if u, err := parseURI(in); err == nil {
+		if u, err := workbench.ParseURI(in); err == nil {
 			t.Errorf("%q is %s", in, u)
 		}
 	}
@@ -298,6 +298,20 @@ func TestErrorsOfHosts(t *testing.T) {
 	} {
 		if got := c.failed(x.ctx, "textDocument/hover", x.err); got.Code != x.want {
 			t.Errorf("%v: %d, want %d", x.err, got.Code, x.want)
+		}
+	}
+}
+
+func TestTokensDifference(t *testing.T) {
+	for _, c := range []struct {
+		from, to []int
+		want     string
+	}{
+		{[]int{1, 2, 3}, []int{1, 2, 3}, "[]"}, {nil, []int{1}, "[{0 0 [1]}]"}, {[]int{1, 1, 1}, []int{1, 1}, "[{2 1 []}]"},
+		{[]int{1, 2, 3, 4}, []int{1, 5, 4}, "[{1 2 [5]}]"}, {[]int{1, 1}, []int{1, 1, 1}, "[{2 0 [1]}]"},
+	} {
+		if got := fmt.Sprint(tokensDifference(c.from, c.to)); got != c.want {
+			t.Errorf("%v to %v: %s, want %s", c.from, c.to, got, c.want)
 		}
 	}
 }

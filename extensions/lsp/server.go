@@ -95,6 +95,7 @@ func (s *Server) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 
 	defer s.opt.Diagnostics.Subscribe(c.noteProblems)()
 	c.work.Go(c.publish)
+	c.work.Go(c.register)
 	err = c.read()
 	if cause := context.Cause(own.Context); cause != nil {
 		err = cause

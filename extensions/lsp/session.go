@@ -55,13 +55,15 @@ type session struct {
 	lastOffer   int
 	problems    map[string]workbench.URI // to be published
 	wake        chan struct{}            // has room for one
+	providers   chan struct{}            // likewise
+	lastTokens  int                      // the id of semantic tokens; the mutex of the server guards it
 }
 
 func newSession(ctx context.Context, s *Server, rw io.ReadWriteCloser) *session {
 	return &session{
 		s: s, rw: rw, ctx: ctx, wire: jsonrpc.Headers(jsonrpc.Options{}).Open(codec.Limits{Frame: s.opt.MaxMessage}),
 		open: map[uint32]context.CancelFunc{}, asked: map[uint32]chan *codec.Message{}, offers: map[int]language.Command{},
-		problems: map[string]workbench.URI{}, wake: make(chan struct{}, 1),
+		problems: map[string]workbench.URI{}, wake: make(chan struct{}, 1), providers: make(chan struct{}, 1),
 	}
 }
 
@@ -196,6 +198,7 @@ func (c *session) notification(m *codec.Message) {
 		c.started = true
 		c.mu.Unlock()
 		wake(c.wake)
+		wake(c.providers)
 		return
 	}
 	if err := c.notified(m.Method, json.RawMessage(m.Params)); err != nil && isDocument(m.Method) {
@@ -272,7 +275,7 @@ func (c *session) prepare(p *request, m *codec.Message) error {
 		return nil
 	}
 	var err error
-	if p.uri, err = parseURI(p.TextDocument.URI); err != nil {
+	if p.uri, err = workbench.ParseURI(p.TextDocument.URI); err != nil {
 		return err
 	}
 	return c.s.use(c, p.uri)

@@ -36,7 +36,7 @@ for (const sdk of sdks) {
     await client.connect(transport);
     const { tools } = await client.listTools();
     const mine = tools.filter((t) => t.name.startsWith('language_'));
-    assert.equal(mine.length, 11);
+    assert.equal(mine.length, 13);
     for (const tool of mine) assert.equal(tool.annotations.readOnlyHint, true, tool.name);
 
     const call = (name, args) => client.callTool({ name: `language_${name}`, arguments: args });

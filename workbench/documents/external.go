@@ -65,6 +65,21 @@ func (o *Document) Saved() error {
 	})
 }
 
+// WillSave lets extensions change the document before its client saves it: onWillSaveTextDocument happens
+// in the extensions of all hosts, each of which has as long as SaveTimeout of the options says. What fails or
+// takes longer is left out, as in VS Code. The error means that the document is closed.
+func (o *Document) WillSave(ctx context.Context, reason SaveReason) error {
+	var of *document
+	if err := o.with(func(d *document) error {
+		of = d
+		return nil
+	}); err != nil {
+		return err
+	}
+	o.s.willSave(ctx, of, reason)
+	return nil
+}
+
 // Discard gives up the changes that were not saved: the text is that of the file again. A document
 // without a file is closed. The error is that of reading the file.
 func (o *Document) Discard() error {

@@ -12,8 +12,12 @@ import (
 	"github.com/hostsup/hostsup/workbench/text"
 )
 
-// byHand is the reason of a save: an extension or a person asked for it.
-const byHand = 1
+// SaveReason is why a document is saved: 1 an extension or a person asked for it, 2 some time has passed
+// since a change, 3 its editor has lost the focus.
+type SaveReason int
+
+// byHand is the reason of the saves of extensions.
+const byHand SaveReason = 1
 
 // NameConflict is the name of the error by which an extension learns that a file has changed on disk
 // since its document was read; see [ErrConflict].
@@ -103,7 +107,7 @@ func (s *Service) save(ctx context.Context, d *document, caller *workbench.Call)
 		return d.uri, nil
 	}
 	defer release()
-	s.willSave(ctx, d)
+	s.willSave(ctx, d, byHand)
 
 	s.mu.Lock()
 	t, state, encoding, known := d.model.Text(), d.model.State(), d.encoding, d.onDisk
@@ -172,7 +176,7 @@ func (s *Service) beginSave(ctx context.Context, d *document) (release func(), e
 
 // willSave lets the extensions of all hosts change a document before it is saved, host by host. What
 // fails or takes too long is left out, as in VS Code.
-func (s *Service) willSave(ctx context.Context, d *document) {
+func (s *Service) willSave(ctx context.Context, d *document, reason SaveReason) {
 	s.mu.Lock()
 	var hosts []*workbench.Host
 	for _, name := range slices.Sorted(maps.Keys(s.views)) {
@@ -183,7 +187,7 @@ func (s *Service) willSave(ctx context.Context, d *document) {
 	s.mu.Unlock()
 	for _, h := range hosts {
 		bounded, cancel := context.WithTimeout(ctx, s.opt.SaveTimeout)
-		if err := h.Call(bounded, methodWillSave, workbench.Params(d.uri, byHand), nil); err != nil {
+		if err := h.Call(bounded, methodWillSave, workbench.Params(d.uri, reason), nil); err != nil {
 			s.opt.Warn("extensions have not taken part in a save", "host", h.Name(), "document", d.key, "error", err)
 		}
 		cancel()

@@ -204,7 +204,7 @@ func (s *Service) provide(ctx context.Context, f feature, q question, p scored, 
 		items[i].p, items[i].rank = p, rank
 	}
 	if f.release != "" && len(ids) > 0 {
-		number = s.hold(&held{p: p, release: f.release, ids: ids, items: items})
+		number = s.hold(&held{p: p, feature: f, ids: ids, items: items})
 	}
 	if f.release != "" && f.cache == sessionID {
 		for i := range items {
@@ -232,6 +232,9 @@ func isNothing(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null" || string(raw) == string(workbench.Undefined)
 }
 
+// isEmpty reports whether a list is nothing or has no item.
+func isEmpty(raw json.RawMessage) bool { return isNothing(raw) || string(raw) == "[]" }
+
 // parse returns the items of a result, and what must be released.
 func (f feature) parse(raw json.RawMessage) (items []item, ids []json.RawMessage, err error) {
 	if isNothing(raw) {
@@ -255,6 +258,9 @@ func (f feature) parse(raw json.RawMessage) (items []item, ids []json.RawMessage
 		}
 	}
 	if f.single {
+		if f.needs != "" && isEmpty(property(raw, f.needs)) {
+			return nil, nil, nil
+		}
 		return []item{{raw: raw}}, ids, nil
 	}
 	if f.list != "" {

@@ -33,6 +33,15 @@ const (
 	FeaturePresentations   Feature = "presentations" // of a color
 	FeatureCallHierarchy   Feature = "calls"
 	FeatureTypeHierarchy   Feature = "types"
+	FeatureInline          Feature = "inline-completion"
+	FeatureLinked          Feature = "linked-editing"
+
+	// The next four ask for an item of [FeatureCallHierarchy] or [FeatureTypeHierarchy] first, and then
+	// for its relations, as [Service.Related] does.
+	FeatureIncoming   Feature = "incoming-calls"
+	FeatureOutgoing   Feature = "outgoing-calls"
+	FeatureSupertypes Feature = "supertypes"
+	FeatureSubtypes   Feature = "subtypes"
 )
 
 // asking is in which order providers are asked.
@@ -58,6 +67,8 @@ type feature struct {
 	cache    string // the property of a result, or of an item, that is released
 	id       string // the property of an item by which it is resolved; "": the item itself
 	resolves int    // the argument of the registration that says whether items are resolved; 0: always
+	needs    string // the list without which a single result is none; "": it always counts
+	ended    any    // what the release gets besides the id; nil: nothing
 }
 
 // features has all features but those that are made of others (see [FeatureFormat]).
@@ -89,6 +100,8 @@ var features = map[Feature]feature{
 	FeatureCompletion:      {register: "CompletionsProvider", provide: "provideCompletionItems", release: "releaseCompletionItems", resolve: "resolveCompletionItem", how: askGroup, list: "b", cache: "x", id: "_id", resolves: 3},
 	FeaturePrepareRename:   {register: "RenameSupport", provide: "resolveRenameLocation", how: askFirst, single: true},
 	FeatureCallHierarchy:   {register: "CallHierarchyProvider", provide: "prepareCallHierarchy", release: "releaseCallHierarchy", how: askOne, cache: sessionID},
+	FeatureInline:          {register: "InlineCompletionsSupport", provide: "provideInlineCompletions", release: "freeInlineCompletionsList", list: "items", cache: "pid", ended: map[string]string{"kind": "other"}},
+	FeatureLinked:          {register: "LinkedEditingRangeProvider", provide: "provideLinkedEditingRanges", how: askFirst, single: true, needs: "ranges"},
 	FeatureTypeHierarchy:   {register: "TypeHierarchyProvider", provide: "prepareTypeHierarchy", release: "releaseTypeHierarchy", how: askOne, cache: sessionID},
 }
 

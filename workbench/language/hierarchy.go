@@ -3,10 +3,12 @@ package language
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/workbench"
 )
 
@@ -28,6 +30,33 @@ var relations = map[Relation]struct{ method, item string }{
 	Outgoing:   {"provideCallHierarchyOutgoingCalls", "to"},
 	Supertypes: {"provideTypeHierarchySupertypes", ""},
 	Subtypes:   {"provideTypeHierarchySubtypes", ""},
+}
+
+// relationOf has the features that ask for an item and its relations in one step.
+var relationOf = map[Feature]struct {
+	prepare Feature
+	what    Relation
+}{
+	FeatureIncoming: {FeatureCallHierarchy, Incoming}, FeatureOutgoing: {FeatureCallHierarchy, Outgoing},
+	FeatureSupertypes: {FeatureTypeHierarchy, Supertypes}, FeatureSubtypes: {FeatureTypeHierarchy, Subtypes},
+}
+
+// askRelated asks for the items at a position and for the relations of each.
+func (s *Service) askRelated(ctx context.Context, q Query, prepare Feature, what Relation) ([]HierarchyItem, error) {
+	q.Feature = prepare
+	items, err := Get[[]HierarchyItem](ctx, s, q)
+	if err != nil {
+		return nil, err
+	}
+	out := []HierarchyItem{}
+	for _, one := range items {
+		list, err := s.Related(ctx, one, what)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return out, nil
 }
 
 // inSession returns an item whose session also names the result that is held. Sessions of different
@@ -89,17 +118,53 @@ func relatedItems(list []json.RawMessage, property string, number int) ([]json.R
 	return list, nil
 }
 
-// Related returns the items that an item calls, that call it, or from which its type is made. The item
-// must be one of the last 32 results; its host must be in the same life.
+// Related returns the items that an item calls, that call it, or from which its type is made. An item
+// that is not one of the last 32 results any more, or whose host has ended, is found again at its place
+// first, once: the error is that of its document or provider, or says that no such item is there.
 func (s *Service) Related(ctx context.Context, of HierarchyItem, what Relation) ([]HierarchyItem, error) {
 	list, err := s.related(ctx, of.Session, of.Item, what)
+	var ended *actors.HostError
+	if errors.Is(err, errExpired) || errors.As(err, &ended) {
+		now, gone := s.foundAgain(ctx, of, what)
+		if gone != nil {
+			return nil, fmt.Errorf("%w; %w", err, gone)
+		}
+		list, err = s.related(ctx, now.Session, now.Item, what)
+	}
 	if err != nil {
 		return nil, err
 	}
+	return decodeRelated(list, relations[what].item)
+}
+
+// foundAgain returns the item that is now where an item was.
+func (s *Service) foundAgain(ctx context.Context, of HierarchyItem, what Relation) (HierarchyItem, error) {
+	uri, err := workbench.ParseURI(string(of.URI))
+	if err != nil {
+		return of, err
+	}
+	q := Query{Feature: FeatureTypeHierarchy, URI: uri, Position: of.Selection.Start}
+	if what == Incoming || what == Outgoing {
+		q.Feature = FeatureCallHierarchy
+	}
+	items, err := Get[[]HierarchyItem](ctx, s, q)
+	if err != nil {
+		return of, err
+	}
+	for _, one := range items {
+		if one.Name == of.Name && one.Kind == of.Kind {
+			return one, nil
+		}
+	}
+	return of, workbench.Invalid("%s %s is not at %s any more", of.Kind, of.Name, placeOf(of.URI.Path(), of.Selection.Start))
+}
+
+// decodeRelated decodes results. name is the property of each that has the item; "": it is the item.
+func decodeRelated(list []json.RawMessage, name string) ([]HierarchyItem, error) {
 	out := make([]HierarchyItem, len(list))
 	for i, raw := range list {
 		at := raw
-		if name := relations[what].item; name != "" {
+		if name != "" {
 			at = property(raw, name)
 		}
 		if err := json.Unmarshal(at, &out[i]); err != nil {

@@ -82,6 +82,8 @@ func Lines(f Feature, file string, raw json.RawMessage) (out []string, err error
 			}
 		}
 		return out, nil
+	case FeatureCallHierarchy, FeatureTypeHierarchy, FeatureIncoming, FeatureOutgoing, FeatureSupertypes, FeatureSubtypes:
+		return out, each(raw, func(h HierarchyItem) { add(placeOf(h.URI.Path(), h.Selection.Start), string(h.Kind), h.Name, h.Detail) })
 	case FeatureActions:
 		return out, each(raw, func(x Action) { add(x.Title, "("+x.Kind+")") })
 	case FeatureTokens:

@@ -52,6 +52,8 @@ func merge(q *Query, items []item) ([]item, error) {
 		return mergeSelections(items)
 	case FeatureWorkspaceSymbol:
 		return distinct(items), nil
+	case FeatureInline:
+		return mergeInline(items)
 	default:
 		return items, nil
 	}
@@ -93,7 +95,7 @@ func merge(q *Query, items []item) ([]item, error) {
 	return out, nil
 }
 
-func (k *sortKey) hasProblems() bool { return !isNothing(k.Problems) && string(k.Problems) != "[]" }
+func (k *sortKey) hasProblems() bool { return !isEmpty(k.Problems) }
 
 // isOf reports whether a code action is of a kind, or of one below it.
 func (k *sortKey) isOf(kind string) bool {

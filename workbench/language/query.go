@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hostsup/hostsup/workbench"
 )
@@ -19,14 +20,21 @@ type Query struct {
 
 	// Position is where it is asked about.
 	Position Position `json:"position"`
-	// Positions are those of [FeatureSelections].
+	// Positions are those of [FeatureSelections]; nil means Position alone.
 	Positions []Position `json:"positions,omitempty"`
 	// Range is that of [FeatureFormatRange], [FeatureActions], [FeatureRangeTokens], [FeatureHints] and
-	// [FeaturePresentations]; nil means the whole document.
+	// [FeaturePresentations]; nil means the whole document. Of [FeatureInline] it is what the completion
+	// replaces that is selected in the list; nil means that there is no list.
 	Range *Range `json:"range,omitempty"`
 	// Text is the new name of [FeatureRename], the text to look for of [FeatureWorkspaceSymbol], and the
-	// character that was typed of [FeatureFormatOnType], [FeatureCompletion] and [FeatureSignature].
+	// character that was typed of [FeatureFormatOnType], [FeatureCompletion] and [FeatureSignature]. Of
+	// [FeatureInline] it is the text of the selected completion.
 	Text string `json:"text,omitempty"`
+	// Typed says that Text of [FeatureCompletion] was typed by a user, who has not asked for completions:
+	// only providers are asked that have registered the character.
+	Typed bool `json:"typed,omitempty"`
+	// Automatic says that [FeatureInline] is asked while a user types, and not by a command.
+	Automatic bool `json:"automatic,omitempty"`
 	// Kind is the kind of code actions, with the kinds below it; "" means all.
 	Kind string `json:"kind,omitempty"`
 	// Resolve is how many items are resolved before they are returned; see [Service.Resolve].
@@ -43,6 +51,13 @@ type Query struct {
 	recursive bool            // without exclusive providers
 
 	commandsOnly bool // lenses that have no command are left out
+}
+
+func (q *Query) positions() []Position {
+	if q.Positions == nil {
+		return []Position{q.Position}
+	}
+	return q.Positions
 }
 
 // args returns what providers get besides the document.
@@ -96,7 +111,7 @@ func (q *Query) args(whole Range) []any {
 		return []any{map[string]any{"color": q.Color, "range": whole.wire()}}
 	case FeatureSelections:
 		list := []any{}
-		for _, p := range q.Positions {
+		for _, p := range q.positions() {
 			list = append(list, p.wire())
 		}
 		return []any{list}
@@ -106,6 +121,8 @@ func (q *Query) args(whole Range) []any {
 		return []any{0} // the last result, from which a difference would be told
 	case FeatureWorkspaceSymbol:
 		return []any{q.Text}
+	case FeatureInline:
+		return []any{at, q.inline(time.Now())}
 	case FeatureSymbols, FeatureLenses, FeatureLinks, FeatureColors:
 		return nil
 	}
@@ -134,8 +151,12 @@ func (s *Service) items(ctx context.Context, q *Query, caller *workbench.Call) (
 	switch q.Feature {
 	case FeatureFormatOnType: // only the first provider counts, for its characters
 		first := s.find(features[q.Feature], d)
-		if len(first) > 0 && !first[0].formatsAfter(q.Text) {
+		if len(first) > 0 && !first[0].hasTrigger(q.Text) {
 			return nil, nil
+		}
+	case FeatureCompletion:
+		if q.Typed && q.Text != "" {
+			ask.only = func(p *provider) bool { return p.hasTrigger(q.Text) }
 		}
 	case FeatureActions:
 		ask.only = func(p *provider) bool { return p.mayHave(q.Kind) }
@@ -194,18 +215,6 @@ func (s *Service) open(ctx context.Context, q *Query, caller *workbench.Call) (d
 	return d, open.Close, nil
 }
 
-// formatsAfter reports whether the provider formats when a character is typed.
-func (p *provider) formatsAfter(typed string) bool {
-	var all []string
-	_ = json.Unmarshal(p.rest[1], &all)
-	for _, c := range all {
-		if c == typed {
-			return true
-		}
-	}
-	return false
-}
-
 // mayHave reports whether the provider may have code actions of a kind.
 func (p *provider) mayHave(kind string) bool {
 	var meta struct{ ProvidedKinds []string }
@@ -250,6 +259,8 @@ var decoders = map[Feature]func([]item) (any, error){
 	FeaturePresentations:   list[Presentation],
 	FeatureCallHierarchy:   list[HierarchyItem],
 	FeatureTypeHierarchy:   list[HierarchyItem],
+	FeatureInline:          list[InlineCompletion],
+	FeatureLinked:          one[LinkedRanges],
 }
 
 // list decodes items.
@@ -318,12 +329,18 @@ func (it item) decode(to any) error {
 //	[]Link                 FeatureLinks
 //	[]Color                FeatureColors
 //	[]Presentation         FeaturePresentations
-//	[]HierarchyItem        FeatureCallHierarchy, FeatureTypeHierarchy
+//	[]HierarchyItem        FeatureCallHierarchy, FeatureTypeHierarchy, and their relations: FeatureIncoming, Outgoing,
+//	                       Supertypes, Subtypes
+//	[]InlineCompletion     FeatureInline
+//	*LinkedRanges          FeatureLinked; nil if nothing is linked
 //
 // The error is [ErrNoProvider] if no provider fits, [ErrRejected] if something cannot be renamed, that of
 // the document if it cannot be opened, and that of a provider if no provider has an answer. If the life of
 // a host ends twice during the question, the error is an *actors.HostError.
 func (s *Service) Ask(ctx context.Context, q Query) (any, error) {
+	if r, is := relationOf[q.Feature]; is {
+		return s.askRelated(ctx, q, r.prepare, r.what)
+	}
 	items, err := s.items(ctx, &q, nil)
 	if err != nil {
 		return nil, err

@@ -43,13 +43,15 @@ type Service struct {
 	activated map[string]bool // languages, since a life began
 	held      []*held
 	last      int // the number of the last result that was held
+
+	subscribers map[*func()]bool
 }
 
 // held is a result that the host keeps until it is released.
 type held struct {
 	p       scored
 	number  int
-	release string
+	feature feature
 	ids     []json.RawMessage
 	items   []item
 }
@@ -59,7 +61,7 @@ func New(opt Options) *Service {
 	if opt.Patience == 0 {
 		opt.Patience = 30 * time.Second
 	}
-	return &Service{opt: opt, hosts: workbench.Hosts{}, changed: make(chan struct{}), activated: map[string]bool{}}
+	return &Service{opt: opt, hosts: workbench.Hosts{}, changed: make(chan struct{}), activated: map[string]bool{}, subscribers: map[*func()]bool{}}
 }
 
 // Methods implements [workbench.Service].
@@ -108,6 +110,9 @@ func (s *Service) change() {
 func (s *Service) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
+	for told := range s.subscribers {
+		(*told)()
+	}
 }
 
 // maxArgs is more than any registration has.
@@ -203,7 +208,11 @@ func (s *Service) hold(h *held) int {
 		oldest := s.held[0]
 		s.held = append(s.held[:0], s.held[1:]...)
 		for _, id := range oldest.ids {
-			oldest.p.on.Tell(extHost+oldest.release, workbench.Params(oldest.p.handle, id))
+			args := []any{oldest.p.handle, id}
+			if ended := oldest.feature.ended; ended != nil {
+				args = append(args, ended)
+			}
+			oldest.p.on.Tell(extHost+oldest.feature.release, workbench.Params(args...))
 		}
 	}
 	return h.number

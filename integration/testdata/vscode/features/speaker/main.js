@@ -142,6 +142,18 @@ exports.activate = context => {
       return link
     },
   })
+  provide('InlineCompletionItem', {
+    provideInlineCompletionItems(d, p, c) {
+      const first = `inline ${c.triggerKind} ${c.selectedCompletionInfo?.text}`
+      return [
+        { insertText: first, range: d.getWordRangeAtPosition(p), command: { command: 'speaker.said', title: 't', arguments: [new Map()] } },
+        { insertText: new vscode.SnippetString('snip($1)'), filterText: 's' },
+      ]
+    },
+  })
+  provide('LinkedEditingRange', {
+    provideLinkedEditingRanges: (d, p) => at(d, p) === 'def' ? undefined : new vscode.LinkedEditingRanges(places(d, p).map(w => w.range), /[a-z]+/),
+  })
   provide('Color', {
     provideDocumentColors: () => [new vscode.ColorInformation(new vscode.Range(0, 0, 0, 3), new vscode.Color(1, 0, 0.5, 1))],
     provideColorPresentations: color => [new vscode.ColorPresentation(`rgb ${color.red} ${color.green} ${color.blue}`)],
