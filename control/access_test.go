@@ -21,6 +21,7 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/status"
 )
 
 // secretOf is the text of the token that has a role.
@@ -201,6 +202,8 @@ func TestRolesOfAllRoutes(t *testing.T) {
 	}
 	sup.Asking = []questions.Question{{ID: "golang.go", Host: "ts"}}
 	sup.OnAnswer = func(string, []string, bool) error { change("answer"); return nil }
+	sup.Shown.Progress = []status.Progress{{ID: "golang.go", Host: "ts", Cancelable: true}}
+	sup.OnCancel = func(string) error { change("cancel"); return nil }
 	h := sup.Members[0]
 	h.OnVerb = func(_ context.Context, verb string) error {
 		if verb != "wait" {

@@ -47,6 +47,8 @@ func operations() []operation {
 		{http.MethodPost, "/language", "language", RoleFull, "Asks the extensions of VS Code about a document, such as what is defined at a position.", reply((*Server).language)},
 		{http.MethodGet, "/questions", "questions", RoleRead, "Lists the open questions of extensions of VS Code to their user.", reply((*Server).questions)},
 		{http.MethodPost, "/questions/{id}", "answer", RoleOperate, "Answers or dismisses a question of an extension.", reply((*Server).answer)},
+		{http.MethodGet, "/activity", "activity", RoleRead, "What extensions of VS Code show in the status bar, and the progress that is running.", reply((*Server).activity)},
+		{http.MethodPost, "/activity/{id}/cancel", "cancelProgress", RoleOperate, "Cancels a progress of an extension.", reply((*Server).cancelProgress)},
 		{http.MethodPost, "/plan", "plan", RoleOperate, "Compares the tree with its configuration, or with another file, and changes nothing.", reply((*Server).plan)},
 		{http.MethodPost, "/reload", "reload", RoleOperate, "Loads the configuration and changes what differs.", reply((*Server).reload)},
 		{http.MethodPost, "/hosts", "addHosts", RoleFull, "Adds the hosts of a file beside those of the configuration.", reply((*Server).addHosts)},

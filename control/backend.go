@@ -19,6 +19,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/status"
 )
 
 // Supervisor is the tree that a Server controls; [Over] makes one of a running tree. Its
@@ -44,6 +45,10 @@ type Supervisor interface {
 	Questions(host string) ([]questions.Question, error)
 	// AnswerQuestion answers a question, or dismisses it; see [questions.Service.Answer].
 	AnswerQuestion(ctx context.Context, id string, values []string, dismiss bool) error
+	// Activity returns what the extensions of a host show, "" for all hosts.
+	Activity(host string) (status.State, error)
+	// CancelProgress cancels a progress; see [status.Service.Cancel].
+	CancelProgress(id string) error
 	Host(name string) (Host, error)
 	// Instances returns the instances of name, each call of which goes to one of them, and
 	// their names; nil if there are none.

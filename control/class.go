@@ -9,6 +9,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/status"
 )
 
 // Class is the kind of an error, for scripts: it is the "class" of an error in JSON and
@@ -44,6 +45,8 @@ const (
 
 	NoSuchQuestion Class = "no_such_question" // no question of that id is open
 
+	NoSuchProgress Class = "no_such_progress" // no progress of that id is running
+
 	NoSuchChannel Class = "no_such_channel" // the host has no output channel of that name
 
 	NoSuchExtension Class = "no_such_extension" // there is no extension of that id
@@ -67,6 +70,8 @@ var classes = []struct {
 	{NoSuchChannel, http.StatusNotFound, extensions.ErrNoChannel},
 	{NoSuchQuestion, http.StatusNotFound, questions.ErrNoQuestion},
 	{Invalid, http.StatusBadRequest, questions.ErrAnswer},
+	{NoSuchProgress, http.StatusNotFound, status.ErrNoProgress},
+	{Invalid, http.StatusBadRequest, status.ErrNotCancelable},
 	{NoExtensions, http.StatusConflict, extensions.ErrNoExtensions},
 	{NoExtensions, http.StatusConflict, extensions.ErrNoFolders},
 	{NoProvider, http.StatusNotFound, extensions.ErrNoProvider},

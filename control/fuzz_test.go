@@ -22,6 +22,7 @@ import (
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/status"
 )
 
 // FuzzDocument makes requests out of the document, right ones and ones that are wrong
@@ -100,6 +101,8 @@ func noted(changed *atomic.Bool) control.Supervisor {
 	}
 	sup.Asking = []questions.Question{{ID: "q", Host: "ts"}}
 	sup.OnAnswer = func(string, []string, bool) error { changed.Store(true); return nil }
+	sup.Shown.Progress = []status.Progress{{ID: "q", Host: "ts", Cancelable: true}}
+	sup.OnCancel = func(string) error { changed.Store(true); return nil }
 	sup.OnActivate = func(context.Context, string, string) error { changed.Store(true); return nil }
 	h.OnVerb = func(_ context.Context, verb string) error { changed.Store(verb != "wait"); return nil }
 	call := h.OnCall

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/workbench/questions"
 )
@@ -32,15 +33,15 @@ type answerRequest struct {
 	Dismiss bool     `json:"dismiss,omitempty"` // dismiss the question instead
 }
 
-// questionServices yields the services of all hosts of VS Code, or of one. Hosts of isolated extensions
-// share a service.
-func (t tree) questionServices(host string) (list []*questions.Service, err error) {
-	seen := map[*questions.Service]bool{}
+// servicesOf returns the services of a workbench of all hosts of VS Code, or of one; of is how a host
+// has one. Hosts of isolated extensions share a service.
+func servicesOf[S comparable](t tree, host string, of func(*actors.Ref) (S, error)) (list []S, err error) {
+	seen := map[S]bool{}
 	for _, h := range t.Hosts() {
 		if host != "" && h.Name() != host {
 			continue
 		}
-		svc, err := questions.Of(h.Ref())
+		svc, err := of(h.Ref())
 		switch {
 		case err != nil && host != "":
 			return nil, err
@@ -57,7 +58,7 @@ func (t tree) questionServices(host string) (list []*questions.Service, err erro
 }
 
 func (t tree) Questions(host string) (out []questions.Question, err error) {
-	list, err := t.questionServices(host)
+	list, err := servicesOf(t, host, questions.Of)
 	for _, svc := range list {
 		out = append(out, svc.Questions(host)...)
 	}
@@ -65,7 +66,7 @@ func (t tree) Questions(host string) (out []questions.Question, err error) {
 }
 
 func (t tree) AnswerQuestion(ctx context.Context, id string, values []string, dismiss bool) error {
-	list, err := t.questionServices("")
+	list, err := servicesOf(t, "", questions.Of)
 	if err != nil {
 		return err
 	}
@@ -105,11 +106,7 @@ func (s *Server) answer(ctx context.Context, in answerInput) (out struct{}, err 
 
 // Questions returns the open questions of the extensions of a host, of all hosts if host is "".
 func (c *Client) Questions(ctx context.Context, host string) ([]questions.Question, error) {
-	query := url.Values{}
-	if host != "" {
-		query.Set("host", host)
-	}
-	out, err := get[questionList](ctx, c, prefix+"/questions", query)
+	out, err := get[questionList](ctx, c, prefix+"/questions", hostQuery(host))
 	if err != nil {
 		return nil, err
 	}

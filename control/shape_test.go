@@ -30,6 +30,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/status"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -93,6 +94,15 @@ func everything() *controltest.Supervisor {
 			{ID: "k3bq7a2x", Host: "ts", Extension: "golang.go", Kind: questions.Message, Text: "Install the tools?", Items: []string{"Yes", "No"}, Asked: at, Until: at.Add(questions.DefaultWait)},
 			{ID: "m5cd2w7y", Host: "ts", Kind: questions.Input, Text: "the password", Password: true, Asked: at, Until: at.Add(questions.DefaultWait)},
 		},
+		Shown: status.State{
+			Entries: []status.Entry{
+				{Host: "ts", Extension: "vscode.git", Kind: status.Bar, Name: "Git", Text: "main*", Detail: "main", Severity: "warning", Busy: true, Command: "git.checkout", Since: at},
+			},
+			Progress: []status.Progress{
+				{ID: "p7xk2m4a", Host: "ts", Extension: "golang.go", Title: "Indexing", Message: "src", Percent: ptr(40.0), Location: "notification", Started: at, Cancelable: true, Canceled: true},
+				{ID: "q2xk2m4a", Host: "ts", Extension: "golang.go", Title: "Loading", Location: "window", Started: at},
+			},
+		},
 		OnRescan: func(context.Context, string) ([]extensions.Difference, error) {
 			return []extensions.Difference{
 				{Host: "ts", ID: "acme.css", Change: extensions.Added, After: "1.0.0"},
@@ -149,6 +159,9 @@ func TestShapes(t *testing.T) {
 		{"questions.json", "GET", "/v1/questions?host=ts", "", "application/json", "/v1/questions"},
 		{"answer.json", "POST", "/v1/questions/k3bq7a2x", `{"values":["Yes"]}`, "application/json", "/v1/questions/{id}"},
 		{"error_question.json", "POST", "/v1/questions/x", `{"dismiss":true}`, "application/json", "/v1/questions/{id}"},
+		{"activity.json", "GET", "/v1/activity?host=ts", "", "application/json", "/v1/activity"},
+		{"cancel.json", "POST", "/v1/activity/p7xk2m4a/cancel", "", "application/json", "/v1/activity/{id}/cancel"},
+		{"error_progress.json", "POST", "/v1/activity/x/cancel", "", "application/json", "/v1/activity/{id}/cancel"},
 		{"activate.json", "POST", "/v1/activate", `{"event":"onLanguage:go"}`, "application/json", ""},
 		{"inspect.json", "POST", "/v1/hosts/ts/inspect", "", "application/json", "/v1/hosts/{host}/inspect"},
 		{"error_extension.json", "POST", "/v1/extensions/golang.g/release?host=ts", "", "application/json", "/v1/extensions/{id}/{verb}"},

@@ -71,13 +71,8 @@ func (a *app) extensionsVerb() *cobra.Command {
 		Short: "List the extensions of hosts, their locations, and the evidence against them",
 		Long: `List the extensions of hosts: in which host each lives, its state, how long its
 activation took, in how many crashes it was a suspect, and why it is where it is.`,
-		Args: args(0, 1, "[HOST]"),
-		ValidArgsFunction: func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(given) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return a.completeExtensionHosts(cmd, given, prefix)
-		},
+		Args:              args(0, 1, "[HOST]"),
+		ValidArgsFunction: a.completeOneExtensionHost,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			host := ""
 			if len(given) > 0 {

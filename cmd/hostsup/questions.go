@@ -19,13 +19,8 @@ func (a *app) questionsVerb() *cobra.Command {
 		Short: "List the open questions of extensions to their user",
 		Long: `List what extensions of VS Code ask their user and has no answer yet. Hosts with
 extensions { questions = "ask" } have such questions; hostsup answer answers them.`,
-		Args: args(0, 1, "[HOST]"),
-		ValidArgsFunction: func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(given) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return a.completeExtensionHosts(cmd, given, prefix)
-		},
+		Args:              args(0, 1, "[HOST]"),
+		ValidArgsFunction: a.completeOneExtensionHost,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.questions(cmd.Context(), strings.Join(given, ""))
 		},

@@ -26,6 +26,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/status"
 )
 
 // Supervisor is a [control.Supervisor] that returns the values of its fields. They
@@ -49,6 +50,9 @@ type Supervisor struct {
 	Asking     []questions.Question // open questions of all hosts
 	// OnAnswer answers one of Asking; without it every answer does.
 	OnAnswer func(id string, values []string, dismiss bool) error
+	Shown    status.State // what the extensions of all hosts show
+	// OnCancel cancels a progress of Shown that can be canceled; without it every one is.
+	OnCancel func(id string) error
 	OnSet    func(ctx context.Context, host, id string, verb extensions.Verb) error
 }
 
@@ -175,6 +179,31 @@ func (s *Supervisor) AnswerQuestion(_ context.Context, id string, values []strin
 		return nil
 	}
 	return s.OnAnswer(id, values, dismiss)
+}
+
+// Activity returns Shown.
+func (s *Supervisor) Activity(host string) (out status.State, err error) {
+	if err := s.hasExtensions(host); err != nil {
+		return out, err
+	}
+	return status.State{
+		Entries:  slices.DeleteFunc(slices.Clone(s.Shown.Entries), func(e status.Entry) bool { return host != "" && e.Host != host }),
+		Progress: slices.DeleteFunc(slices.Clone(s.Shown.Progress), func(p status.Progress) bool { return host != "" && p.Host != host }),
+	}, nil
+}
+
+// CancelProgress accepts those in Shown that can be canceled.
+func (s *Supervisor) CancelProgress(id string) error {
+	i := slices.IndexFunc(s.Shown.Progress, func(p status.Progress) bool { return p.ID == id })
+	switch {
+	case i < 0:
+		return fmt.Errorf("%w: %q", status.ErrNoProgress, id)
+	case !s.Shown.Progress[i].Cancelable:
+		return fmt.Errorf("%w: %q", status.ErrNotCancelable, id)
+	case s.OnCancel == nil:
+		return nil
+	}
+	return s.OnCancel(id)
 }
 
 // SetExtension calls OnSet for one of Units.

@@ -34,7 +34,8 @@ type attached struct {
 // workbenchOf returns the services for a host of VS Code.
 func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards) *workbench.Workbench {
 	config := s.settingsOf(h, p, g)
-	langs := &languages.Service{Associations: associations(config)}
+	shown := s.statusOf(h)
+	langs := &languages.Service{Associations: associations(config), Changed: shown.Language}
 	clip := &window.Service{}
 	all, watcher := s.filesOf(h, p, config)
 	docs, reloads := s.documentsOf(h, p, langs, config, clip, all)
@@ -54,6 +55,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		commands.New(docs.Commands(), features.Commands()),
 		work,
 		s.questionsOf(h, p),
+		shown,
 		output.New(),
 		s.accountsOf(h, p),
 		s.channelsOf(h, p),

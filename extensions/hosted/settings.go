@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/settings"
+	"github.com/hostsup/hostsup/workbench/status"
 	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/tools"
 	"github.com/hostsup/hostsup/workbench/watch"
@@ -128,10 +129,24 @@ func (s *services) questionsOf(h *supervisor.Host, p *vscode.Protocol) *question
 
 // messages returns a function that writes what the user would be told, about a host of a household.
 func (s *services) messages(h *supervisor.Host) func(host, text string) {
-	return func(host, text string) {
-		group := h.Group()
-		s.tree.Journal.Write(record.Event{Kind: record.KindMessage, Host: &host, Group: &group, Reason: s.tree.Redact(text)})
-	}
+	return func(host, text string) { s.said(h, record.KindMessage, host, text) }
+}
+
+// statusOf returns what takes the status and progress of extensions.
+func (s *services) statusOf(h *supervisor.Host) *status.Service {
+	return status.New(status.Options{Redact: s.tree.Redact, Report: func(e status.Event) {
+		kind := record.KindStatus
+		if e.Progress {
+			kind = record.KindProgress
+		}
+		s.said(h, kind, e.Host, e.Text)
+	}})
+}
+
+// said writes what a window would show, about a host of the household of h.
+func (s *services) said(h *supervisor.Host, kind, host, text string) {
+	group := h.Group()
+	s.tree.Journal.Write(record.Event{Kind: kind, Host: &host, Group: &group, Reason: s.tree.Redact(text)})
 }
 
 // accountsOf returns the accounts for the extensions of a host and those beside it.

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/workbench"
 )
 
@@ -99,6 +101,30 @@ func TestNothingIsKnownWithoutExtensions(t *testing.T) {
 	}
 	if _, err := s.setStatus(workbench.NewCall(nil, 1, "m", codec.Raw(`["x"]`))); err == nil {
 		t.Error("a handle that is no number was taken")
+	}
+}
+
+// A status has the command that it executes, and whoever is interested is told of each change.
+func TestStatusesAreTold(t *testing.T) {
+	var told []string
+	s := Service{Changed: func(host string, handle int, status *Status) {
+		if status == nil {
+			told = append(told, fmt.Sprint(host, handle, " gone"))
+		} else {
+			told = append(told, fmt.Sprint(host, handle, " ", status.Label, " ", status.Command))
+		}
+	}}
+	host := actors.Detached(&actors.World{}, actors.HostSpec{Spec: hostspec.Spec{Name: "one"}})
+	for _, params := range []string{`[1,{"label":"a","command":{"id":"x.y","title":""}}]`, `[2,{"label":"b"}]`} {
+		if _, err := s.setStatus(workbench.NewCall(host, 1, "m", codec.Raw(params))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.removeStatus(workbench.NewCall(host, 1, "m", codec.Raw(`[1]`))); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"one1 a x.y", "one2 b ", "one1 gone"}; !slices.Equal(told, want) || len(s.Statuses()) != 1 {
+		t.Errorf("%q, %+v", told, s.Statuses())
 	}
 }
 

@@ -20,6 +20,9 @@ const (
 type Service struct {
 	// Associations returns files.associations for a file. A nil function means no associations.
 	Associations func(path string) map[string]string
+	// Changed, if set, is called when an extension of a host sets or removes (nil) a status, which the
+	// handle names, but not when the host ends. It must not block and must not call the service.
+	Changed func(host string, handle int, status *Status)
 
 	mu       sync.Mutex
 	registry *Registry
@@ -39,6 +42,7 @@ type Status struct {
 	Detail   string          `json:"detail"`
 	Severity int             `json:"severity"` // 0 to 3 as in VS Code: ignore, information, warning, error
 	Busy     bool            `json:"busy"`
+	Command  string          `json:"command,omitempty"` // the id of the command that a click executes
 }
 
 // Methods implements [workbench.Service].
@@ -132,9 +136,16 @@ func (s *Service) Statuses() []Status {
 // setStatus answers (handle, status).
 func (s *Service) setStatus(c *workbench.Call) (any, error) {
 	var handle int
-	var status Status
-	if err := c.Args(&handle, &status); err != nil {
+	var in struct {
+		Status
+		Command *struct{ ID string } `json:"command"` // in the place of that of Status
+	}
+	if err := c.Args(&handle, &in); err != nil {
 		return nil, err
+	}
+	status := in.Status
+	if in.Command != nil {
+		status.Command = in.Command.ID
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,6 +163,7 @@ func (s *Service) setStatus(c *workbench.Call) (any, error) {
 		return nil, workbench.Invalid("languages.createLanguageStatusItem: the host has %d statuses, which is the limit", maxStatuses)
 	}
 	s.status[host][handle] = status
+	s.changed(host, handle, &status)
 	return nil, nil
 }
 
@@ -164,5 +176,13 @@ func (s *Service) removeStatus(c *workbench.Call) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.status[c.Host.Name()], handle)
+	s.changed(c.Host.Name(), handle, nil)
 	return nil, nil
+}
+
+// changed calls Changed, if it is set.
+func (s *Service) changed(host string, handle int, status *Status) {
+	if s.Changed != nil {
+		s.Changed(host, handle, status)
+	}
 }

@@ -7,7 +7,6 @@ package questions
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -154,10 +153,4 @@ func (s *Service) say(name, format string, args ...any) {
 }
 
 // short returns a text of one line that is not too long.
-func short(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "") + " …"
-	}
-	return text
-}
+func short(text string) string { return workbench.OneLine(text, maxText) }
