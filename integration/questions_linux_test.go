@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"context"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -94,11 +93,4 @@ func TestListsAreSettledWhenTheyHaveItems(t *testing.T) {
 }
 
 // messages returns what the events say that extensions have said.
-func messages(sup *supervisor.Supervisor) (said []string) {
-	for e := range sup.Events(context.Background(), 0, false) {
-		if e.Kind == record.KindMessage {
-			said = append(said, e.Reason)
-		}
-	}
-	return said
-}
+func messages(sup *supervisor.Supervisor) []string { return eventsOf(sup, record.KindMessage) }

@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
@@ -132,10 +134,18 @@ func TestProgressOfExtensions(t *testing.T) {
 			t.Errorf("%q", said)
 		}
 
-		for _, p := range svc.State(h.Name()).Progress {
-			if err := svc.Cancel(p.ID); (err == nil) != (p.Title == "Indexing") {
+		tree := control.Over(sup)
+		now, err := tree.Activity(h.Name())
+		if err != nil || len(now.Progress) != 4 {
+			t.Fatalf("%+v, %v", now, err)
+		}
+		for _, p := range now.Progress {
+			if err := tree.CancelProgress(p.ID); (err == nil) != (p.Title == "Indexing") {
 				t.Errorf("%s: %v", p.Title, err)
 			}
+		}
+		if err := tree.CancelProgress("x"); !errors.Is(err, status.ErrNoProgress) {
+			t.Error(err)
 		}
 		var outcome string
 		if err := executes(t, h, &outcome, "shows.outcome", "note"); err != nil || outcome != "canceled" {
