@@ -71,7 +71,7 @@ func TestLanguageFeaturesOfAllHosts(t *testing.T) {
 				`{"name":"one","detail":"a word","kind":"variable","range":`+rng(0, 4, 0, 7)+`,"selectionRange":`+rng(0, 4, 0, 7)+`}`,
 				`{"name":"two","detail":"a word","kind":"variable","range":`+rng(2, 4, 2, 7)+`,"selectionRange":`+rng(2, 4, 2, 7)+`}`), lang.Query{Feature: lang.FeatureSymbols}},
 			{list(`{"name":"found x","containerName":"box","kind":"class","location":{"uri":"file:///f.acme","range":` + rng(1, 2, 1, 2) + `}}`), lang.Query{Feature: lang.FeatureWorkspaceSymbol, Text: "x"}},
-			{list(`{"range":` + rng(0, 0, 0, 3) + `,"text":"DEF2true"}`), lang.Query{Feature: lang.FeatureFormat, TabSize: 2}},
+			{list(`{"range":` + rng(0, 0, 0, 3) + `,"text":"DEF2TRUE"}`), lang.Query{Feature: lang.FeatureFormat, TabSize: 2}},
 			{list(`{"range":` + rng(1, 1, 1, 1) + `,"text":"after ;"}`), lang.Query{Feature: lang.FeatureFormatOnType, Text: ";"}},
 			{list(), lang.Query{Feature: lang.FeatureFormatOnType, Text: "x"}},
 			{`{"edits":[` + `{"resource":"` + file + `","textEdit":{"range":` + rng(0, 4, 0, 7) + `,"text":"uno"}},` +
@@ -97,6 +97,9 @@ func TestLanguageFeaturesOfAllHosts(t *testing.T) {
 		if !errors.Is(err, lang.ErrRejected) || !strings.Contains(err.Error(), "a keyword stays") {
 			t.Errorf("%v", err)
 		}
+		// Edits of formatters are those of what differs, for extensions too.
+		tidy := written(t, t.TempDir(), "tidy.acme", "tidy  me\nplease\nand  me\n")
+		answered(t, s, list(`{"range":`+rng(0, 5, 0, 6)+`,"text":""}`, `{"range":`+rng(2, 3, 2, 4)+`,"text":""}`), lang.Query{Feature: lang.FeatureFormat, URI: bench.File(tidy)})
 		plain := written(t, t.TempDir(), "plain.txt", "a")
 		if _, err := s.Ask(ctx(t), lang.Query{Feature: lang.FeatureReferences, URI: bench.File(plain)}); !errors.Is(err, lang.ErrNoProvider) {
 			t.Errorf("%v", err)
@@ -195,7 +198,7 @@ func TestLanguageCommandsOfExtensions(t *testing.T) {
 			`(await run('executeDocumentHighlights', uri, at(1, 1))).length + ''`:                                                                     `3`,
 			`(await run('executeDocumentSymbolProvider', uri)).map(s => s.name + s.kind).join()`:                                                      `one12,two12`,
 			`(await run('executeWorkspaceSymbolProvider', 'q')).map(s => s.name).join()`:                                                              `found q`,
-			`(await run('executeFormatDocumentProvider', uri, { tabSize: 3, insertSpaces: false }))[0].newText`:                                       `DEF3false`,
+			`(await run('executeFormatDocumentProvider', uri, { tabSize: 3, insertSpaces: false }))[0].newText`:                                       `DEF3FALSE`,
 			`(await run('executeFormatOnTypeProvider', uri, at(1, 1), ';', { tabSize: 3, insertSpaces: false }))[0].newText`:                          `after ;`,
 			`(await run('executeDocumentRenameProvider', uri, at(1, 1), 'uno')).get(uri).length + ''`:                                                 `3`,
 			`await run('executeDocumentRenameProvider', uri, at(0, 1), 'uno').then(() => 'done', e => e.message)`:                                     `rename rejected: a keyword stays`,

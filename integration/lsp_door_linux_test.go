@@ -96,7 +96,7 @@ func TestExtensionsAreALanguageServer(t *testing.T) {
 			{"documentHighlight", docAt(doc, 1, 1), []string{`"kind":3`}},
 			{"signatureHelp", docAt(doc, 1, 1), []string{`"activeParameter":1`, "f(a, b)"}},
 			{"documentSymbol", docAt(doc, 0, 0), []string{`"kind":13`, `"name":"two"`}},
-			{"formatting", docAt(doc, 0, 0, "options", dict{"tabSize": 2, "insertSpaces": false}), []string{"DEF2false"}},
+			{"formatting", docAt(doc, 0, 0, "options", dict{"tabSize": 2, "insertSpaces": false}), []string{"DEF2FALSE"}},
 			{"rename", docAt(doc, 1, 1, "newName", "uno"), []string{`"documentChanges":[{`, `"version":1`, `"newText":"uno"`}},
 			{"prepareRename", docAt(doc, 1, 1), []string{`"placeholder":"one"`}},
 			{"foldingRange", docAt(doc, 0, 0), []string{`"startLine":1`, `"kind":"region"`}},

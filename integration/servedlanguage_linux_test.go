@@ -61,7 +61,7 @@ func TestLanguageFeaturesAreToolsOfMCP(t *testing.T) {
 			{"workspace_symbols", `"query":"x"`, "/f.acme:2:3 class found x box"},
 			{"diagnostics", `"file":"bad.acme"`, bad + ":2:3: warning: a bad word speaker 7"},
 			{"diagnostics", `"file":"a.acme","waitSeconds":0.01`, "The extensions have reported no problem in the time to wait."},
-			{"format", `"file":"a.acme","tabSize":2,"tabs":true`, file + `:1:1-1:4 "DEF2false"`},
+			{"format", `"file":"a.acme","tabSize":2,"tabs":true`, file + `:1:1-1:4 "DEF2FALSE"`},
 			{"rename", `"file":"a.acme","line":2,"column":2,"newName":"uno"`, file + `:1:5-1:8 "uno"` + "\n" + file + `:2:1-2:4 "uno"` + "\n" + file + `:3:9-3:12 "uno"`},
 			{"definition", `"file":"a.acme","line":1,"column":1`, "The extensions have found nothing."},
 			// What cannot be answered is a text.

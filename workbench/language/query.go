@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/text"
 )
 
 // Query is a question. Which fields count depends on the feature; the others are ignored.
@@ -179,6 +180,10 @@ func (s *Service) items(ctx context.Context, q *Query, caller *workbench.Call) (
 	if items, err = merge(q, items); err != nil {
 		return nil, err
 	}
+	switch q.Feature {
+	case FeatureFormat, FeatureFormatRange, FeatureFormatOnType:
+		return minimal(items, d.text(), caller != nil)
+	}
 	left := q.Resolve
 	for i, it := range items {
 		if left <= 0 {
@@ -205,7 +210,10 @@ func (s *Service) open(ctx context.Context, q *Query, caller *workbench.Call) (d
 	if err != nil {
 		return d, nil, err
 	}
-	d = document{uri: open.URI(), language: open.Language(), recursive: q.recursive}
+	d = document{uri: open.URI(), language: open.Language(), recursive: q.recursive, text: func() *text.Text {
+		t, _ := open.Text()
+		return t
+	}}
 	if q.Range == nil {
 		t, _ := open.Text()
 		d.whole = wholeOf(t)

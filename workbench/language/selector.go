@@ -7,6 +7,7 @@ import (
 
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/glob"
+	"github.com/hostsup/hostsup/workbench/text"
 )
 
 // Scores of a selector for a document.
@@ -21,8 +22,9 @@ type document struct {
 	uri       workbench.URI
 	language  string
 	whole     Range
-	failed    error // of an extension that was to be activated
-	recursive bool  // an exclusive provider itself asks for the others
+	text      func() *text.Text // at the time; nil without a document
+	failed    error             // of an extension that was to be activated
+	recursive bool              // an exclusive provider itself asks for the others
 }
 
 // The bounds of a selector.

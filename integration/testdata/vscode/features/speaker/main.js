@@ -75,7 +75,13 @@ exports.activate = context => {
     },
   }, '(')
   provide('DocumentFormattingEdit', {
-    provideDocumentFormattingEdits: (d, o) => [vscode.TextEdit.replace(new vscode.Range(0, 0, 0, 3), `DEF${o.tabSize}${o.insertSpaces}`)],
+    provideDocumentFormattingEdits(d, o) {
+      const text = d.getText()
+      if (text.startsWith('tidy')) { // as formatters do it: all of the document
+        return [vscode.TextEdit.replace(new vscode.Range(0, 0, d.lineCount, 0), text.replace(/ +/g, ' ')), vscode.TextEdit.setEndOfLine(vscode.EndOfLine.CRLF)]
+      }
+      return [vscode.TextEdit.replace(new vscode.Range(0, 0, 0, 3), `DEF${o.tabSize}${o.insertSpaces}`.toUpperCase())]
+    },
   })
   provide('OnTypeFormattingEdit', { provideOnTypeFormattingEdits: (d, p, ch) => [vscode.TextEdit.insert(p, `after ${ch}`)] }, ';')
   provide('Rename', {
