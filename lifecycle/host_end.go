@@ -126,9 +126,7 @@ func (s *step) decide(e Ended) {
 		return
 	}
 	s.do(CancelTimer{KillTimer})
-	if s.now.Sub(s.spawnedAt) >= s.rules.Restart.Backoff.Healthy {
-		s.streak = 0
-	}
+	s.spell()
 	reason := e.Reason()
 	if e.Cause == CauseExit && s.rules.Restart.success(e.Status) {
 		if s.state == Running {
@@ -142,6 +140,13 @@ func (s *step) decide(e Ended) {
 		}
 	}
 	s.crash(e.Cause, reason)
+}
+
+// spell starts the count of ends anew if the life that ends has run for long enough.
+func (s *step) spell() {
+	if s.now.Sub(s.spawnedAt) >= s.rules.Restart.Backoff.Healthy {
+		s.streak = 0
+	}
 }
 
 // ownExit follows an exit with a success status of a running host.

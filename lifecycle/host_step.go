@@ -122,6 +122,7 @@ func (s *step) down(by By, reason string) {
 			s.to(Stopped, reason, by)
 			break
 		}
+		s.spell()
 		s.do(StopLife{s.life})
 	}
 	s.stopped()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/hostsup/hostsup/link"
 )
@@ -13,7 +14,8 @@ import (
 const journalSize = 4096
 
 // Journal is the history of a tree: every event gets the next number, in the
-// order in which it is written. Readers pull; a reader that is slower than
+// order in which it is written, and no event is older than the one before: an actor
+// takes the time before it writes. Readers pull; a reader that is slower than
 // journalSize events is told how many it missed. Writing never waits for a
 // reader. Safe for concurrent use.
 type Journal struct {
@@ -22,6 +24,7 @@ type Journal struct {
 	ring   []Event
 	next   uint64        // seq of the next event, from 1
 	more   chan struct{} // closed at the next event
+	last   time.Time     // of the latest event
 	closed bool
 	lost   uint64 // events that readers have missed
 	redact Redactor
@@ -59,6 +62,10 @@ func (j *Journal) Write(e Event) Event {
 	if e.Time.IsZero() {
 		e.Time = j.env.Time(j.env.Now())
 	}
+	if e.Time.Before(j.last) { // by the monotonic readings, which a clock that is set does not change
+		e.Time = j.last
+	}
+	j.last = e.Time
 	if len(j.ring) < journalSize {
 		j.ring = append(j.ring, e)
 	} else {

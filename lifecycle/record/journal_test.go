@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestJournalNumbersWithoutGaps(t *testing.T) {
@@ -73,5 +74,18 @@ func TestJournalTellsWhoComesBackWhatIsKeptNoLonger(t *testing.T) {
 		if missed != lost || next != max(since, 10)+1 {
 			t.Errorf("after %d: %d are missed, and %d is next", since, missed, next)
 		}
+	}
+}
+
+func TestNoEventIsOlderThanTheOneBefore(t *testing.T) {
+	j := NewJournal(nil)
+	defer j.Close()
+	now := time.Now()
+	j.Write(Event{Kind: KindState, Time: now})
+	if e := j.Write(Event{Kind: KindState, Time: now.Add(-time.Millisecond)}); !e.Time.Equal(now) {
+		t.Errorf("%s after %s", e.Time, now)
+	}
+	if e := j.Write(Event{Kind: KindState, Time: now.Add(time.Millisecond)}); !e.Time.Equal(now.Add(time.Millisecond)) {
+		t.Errorf("%s after %s", e.Time, now)
 	}
 }
