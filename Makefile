@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: all test lint fuzz confine-faults confine-model build bench cover clean
+.PHONY: all test lint fuzz confine-faults confine-model simulate build bench cover clean
 
 all: build
 
@@ -20,6 +20,9 @@ confine-faults: ## every system call of a confined start fails, every process is
 
 confine-model: ## random grants, links and renames against a model: SEEDS cases for each user and level
 	$(GO) test -count 1 -timeout 0 -v -run 'TestModel$$' ./sandbox/selftest/grants -seeds $${SEEDS:-2000}
+
+simulate: ## stories of the simulated tree, of new seeds, until one fails
+	GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1 CGO_ENABLED=0 $(GO) test ./simulation -count 1 -timeout 0 -v -run '^TestSeeds$$' -forever -first $${FIRST:-$$(date +%s)000}
 
 build: ## the binary, static, into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/hostsup

@@ -136,8 +136,8 @@ func (r *Ref) Launch(s *Start, p Program) (*sandbox.Child, error) {
 // openTransport makes the descriptors of a life, and has the command inherit them.
 func openTransport(r *Ref, cmd *sandbox.Command) (*transport.Transport, error) {
 	o := transport.Options{Kind: r.spec().TransportInForce(), Rendezvous: r.spec().can.Rendezvous, Folders: &r.world.folders}
-	if r.world.wires != nil {
-		o.Wire = func() link.Wire { return r.world.wires(cmd) }
+	if r.world.Wires != nil {
+		o.Wire = func() link.Wire { return r.world.Wires(cmd) }
 	}
 	t, err := transport.Open(o)
 	if err == nil {

@@ -82,7 +82,7 @@ func newSimulation(t *testing.T, w *World) *simulation {
 		t: t, begin: time.Now(), pids: make(map[string]int), running: make(map[string]*simProcess), refuse: make(map[string]error), hold: make(map[string]chan struct{}),
 		peers: make(map[string]*simPeer), mute: make(map[string]bool), world: w,
 	}
-	w.Launcher, w.wires = s, s.wire
+	w.Launcher, w.Wires = s, s.wire
 	return s
 }
 

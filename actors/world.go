@@ -68,7 +68,10 @@ type World struct {
 	// Env is where time and goroutines come from; nil: [link.System].
 	Env link.Env
 
-	wires    func(*sandbox.Command) link.Wire // of a simulation; nil: sockets and pipes
+	// Wires makes the connection of a life that is about to start, in a simulation.
+	// nil: connections are sockets and pipes.
+	Wires func(*sandbox.Command) link.Wire
+
 	ending   atomic.Bool                      // the tree is being stopped, or has ended
 	slots    startslots.Limiter               // of those that start
 	folders  transport.Folders                // of transports that need a path

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -20,6 +21,8 @@ type options struct {
 	system *actor.ActorSystem
 	kill   sandbox.Kill
 	starts actors.Launcher
+	env    link.Env // nil: that of the system
+	wires  func(*sandbox.Command) link.Wire
 	notify func(Notification)
 	advice func(host, crashID string) string
 	events func(Event)
@@ -50,6 +53,21 @@ func WithKill(k sandbox.Kill) Option { return func(o *options) { o.kill = k } }
 // does, or simulates it. Parts of the tree start theirs as without it.
 func WithLauncher(l actors.Launcher) Option { return func(o *options) { o.starts = l } }
 
+// Machine stands for the machine below a tree: its clock and goroutines, its processes, and the
+// connections to them.
+type Machine interface {
+	actors.Launcher
+	link.Env
+	// Wire returns the connection of a life, before its process is started.
+	Wire(*sandbox.Command) link.Wire
+}
+
+// WithMachine has the tree run on m instead of this machine; see package simulation. Parts of the tree
+// start their processes on this machine.
+func WithMachine(m Machine) Option {
+	return func(o *options) { o.starts, o.env, o.wires = m, m, m.Wire }
+}
+
 // WithNotifications hands what hosts say of themselves to f. It is called on
 // the read loop of a connection: it must not wait, and must not keep Params'
 // bytes unless it copies them. A panic in f is logged and changes nothing else.
@@ -66,7 +84,7 @@ func WithAdvice(f func(host, crashID string) string) Option {
 func WithCompression() Option { return func(o *options) { o.packer = capture.Gzip{} } }
 
 // checkLog returns what a host asks of its log that the program does not have.
-func checkLog(w *actors.World, h HostSpec) error {
+func checkLog(w *actors.World, h *HostSpec) error {
 	if h.Log.Compress && w.Packer == nil {
 		return fmt.Errorf("%w: host %q: log compress: without WithCompression", ErrSpec, h.Name)
 	}

@@ -276,7 +276,7 @@ func (s *Supervisor) Ping(ctx context.Context) error { return s.order(ctx, &acto
 // ctx's, and what a part has against the host, which is in the tree then.
 func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) (*Host, error) {
 	h = sharing(h.WithDefaults())
-	if err := errors.Join(s.spec.check(h), checkLog(s.world, h)); err != nil {
+	if err := errors.Join(s.spec.check(h), checkLog(s.world, &h)); err != nil {
 		return nil, err
 	}
 	if group != "" {
@@ -337,7 +337,7 @@ func (s *Supervisor) persist(ctx context.Context, f func(whole context.Context) 
 // ErrNoHost, *lifecycle.OrderError, ErrClosed, ctx's, and what a part has against it.
 func (s *Supervisor) Replace(ctx context.Context, h HostSpec) error {
 	h = sharing(h.WithDefaults())
-	if err := errors.Join(s.spec.check(h), checkLog(s.world, h)); err != nil {
+	if err := errors.Join(s.spec.check(h), checkLog(s.world, &h)); err != nil {
 		return err
 	}
 	host, err := s.Host(h.Name)

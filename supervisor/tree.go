@@ -69,20 +69,21 @@ func newTree(spec Spec, opts []Option) (*tree, error) {
 
 // newLockedTree is newTree once the state folder is this tree's own.
 func newLockedTree(spec Spec, o options) (*tree, error) {
+	var source secret.Source
+	if spec.Secrets != nil {
+		var err error
+		if source, err = spec.Secrets.Open(); err != nil {
+			return nil, fmt.Errorf("%w: secrets: %w", ErrSpec, err)
+		}
+	}
 	launcher, err := sandbox.NewLauncher(sandbox.Options{Kill: o.kill, Users: spec.Users})
 	if err != nil {
 		return nil, fmt.Errorf("processes cannot be started here: %w", err)
 	}
-	var source secret.Source
-	if spec.Secrets != nil {
-		if source, err = spec.Secrets.Open(); err != nil {
-			return nil, errors.Join(fmt.Errorf("%w: secrets: %w", ErrSpec, err), launcher.Close())
-		}
-	}
 	redactor := secret.NewRedactor(spec.SecretCache)
 	o.log = redactedLog(o.log, redactor)
 	w := &actors.World{
-		System: o.system, Packer: o.packer, Log: o.log, Launcher: launcher, Journal: record.NewJournal(nil), Version: version.Version(),
+		Env: o.env, Wires: o.wires, System: o.system, Packer: o.packer, Log: o.log, Launcher: launcher, Journal: record.NewJournal(o.env), Version: version.Version(),
 		Advice: o.advice, MaxStarting: spec.MaxStarting, Redactor: redactor, Withheld: []string{"HOSTSUP_SOCKET", secret.IdentityEnv},
 		Strategies: actors.Strategies{
 			Root: Contain{o.log, "group, or a part of the tree,"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
@@ -111,21 +112,18 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	w.Interceptors = func(host *actors.Ref) []*actors.Interceptor { // of a host that a message of package actors adds
 		return t.chain(specOf(host))(host)
 	}
-	for _, g := range spec.Groups {
-		for _, h := range g.Hosts {
-			if err := checkLog(w, h); err != nil {
-				return nil, undo(err)
-			}
-		}
-	}
 	groups := make([]actors.GroupSpec, len(spec.Groups))
 	for i, g := range spec.Groups {
 		groups[i] = actors.GroupSpec{Name: g.Name, Strategy: g.Strategy, Hosts: make([]actors.HostSpec, len(g.Hosts))}
-		for j, h := range g.Hosts {
+		for j := range g.Hosts {
+			h := &g.Hosts[j]
+			if err := checkLog(w, h); err != nil {
+				return nil, undo(err)
+			}
 			if h.Extensions != nil {
 				t.extended = h.Name
 			}
-			groups[i].Hosts[j] = t.core(sharing(h))
+			groups[i].Hosts[j] = t.core(sharing(*h))
 			launcher.Announce(h.Name, h.Sandbox)
 		}
 	}

@@ -109,7 +109,7 @@ func ours(paths []string) []string {
 // isUndrawn reports whether the drawing leaves a package out.
 func isUndrawn(name string) bool {
 	first, _, _ := strings.Cut(name, "/")
-	return first == "examples" || first == "integration" || name == "internal/arrows"
+	return first == "examples" || first == "integration" || first == "simulation" || name == "internal/arrows"
 }
 
 // touches reports whether an import touches the system. net/url and net/netip only

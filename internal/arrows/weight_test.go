@@ -99,7 +99,7 @@ func TestInterceptorsAreFeatures(t *testing.T) {
 func TestExecServerStandsAlone(t *testing.T) {
 	for _, goos := range systems {
 		for name, p := range list(t, goos) {
-			if isBelow(name, "cmd", "config", "execserver", "examples", "integration", "metrics") {
+			if isBelow(name, "cmd", "config", "execserver", "examples", "integration", "metrics", "simulation") {
 				continue
 			}
 			for _, path := range p.Deps {

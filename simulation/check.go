@@ -1,0 +1,507 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// checker compares what happens with what is promised. It knows the promises of the
+// documentation, and nothing of the tree.
+type checker struct {
+	story *story
+	begin time.Time
+	hosts map[string]supervisor.HostSpec
+	gated map[string]bool // hosts whose restarts wait for others
+	slack time.Duration   // what late tasks may add
+
+	mu      sync.Mutex
+	broken  []string
+	trace   []string
+	trees   map[string]int // of a host: the life whose tree is there
+	lives   map[string]int // of a host: the last life
+	calls   []*call
+	heardOf map[int]int      // calls that processes have read, by id
+	latest  map[string]*seen // of a host: what the machine has seen of the last life
+	spells  []spell          // in which processes did nothing
+	stopAt  time.Time        // when the tree was stopped
+}
+
+// seen is what the machine has seen of a life.
+type seen struct {
+	life    int
+	greeted time.Time // the handshake; zero before
+	frozen  bool
+	thawed  time.Time // the last time
+	over    bool
+}
+
+// spell is a time in which a process was frozen.
+type spell struct {
+	host     string
+	life     int
+	from, to time.Time // to is when it went on, or ended
+}
+
+// call is one call.
+type call struct {
+	id         int
+	host       string
+	method     string
+	idempotent bool
+	canceled   bool // it may be canceled
+	began      time.Time
+	answered   bool
+}
+
+func newChecker(s *story, begin time.Time) *checker {
+	c := &checker{
+		story: s, begin: begin, hosts: make(map[string]supervisor.HostSpec), trees: make(map[string]int), lives: make(map[string]int),
+		heardOf: make(map[int]int), latest: make(map[string]*seen), gated: make(map[string]bool), slack: 200 * time.Millisecond,
+	}
+	if s.late > 0 {
+		c.slack += 20 * s.delay
+	}
+	for _, g := range s.groups {
+		for _, h := range g.hosts {
+			c.hosts[h.Name] = h
+			c.gated[h.Name] = g.strategy != lifecycle.OneForOne || len(h.Start.DependsOn) > 0
+		}
+	}
+	return c
+}
+
+func (c *checker) wrong(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail(format, args...)
+}
+
+// fail is wrong with c.mu held.
+func (c *checker) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.broken = append(c.broken, fmt.Sprintf("%s: %s", time.Since(c.begin), text))
+	c.note("WRONG: %s", text)
+}
+
+// note keeps a line of what happened. c.mu is held.
+func (c *checker) note(format string, args ...any) {
+	c.trace = append(c.trace, fmt.Sprintf("%s %s", time.Since(c.begin), fmt.Sprintf(format, args...)))
+}
+
+func (c *checker) wrongs() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+// spawned: a process was started.
+func (c *checker) spawned(host string, life, pid int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.note("%s: life %d is process %d", host, life, pid)
+	if other := c.trees[host]; other != 0 {
+		c.fail("%s: life %d has a process while the tree of life %d is there", host, life, other)
+	}
+	if life <= c.lives[host] {
+		c.fail("%s: life %d comes after life %d", host, life, c.lives[host])
+	}
+	c.trees[host], c.lives[host] = life, life
+	c.latest[host] = &seen{life: life}
+}
+
+// greeted: a process has shaken hands.
+func (c *checker) greeted(host string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.latest[host].greeted = time.Now()
+}
+
+// froze: a process does nothing any more, or goes on.
+func (c *checker) froze(host string, life int, on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.latest[host]; s.life == life {
+		s.freeze(c, host, on)
+	}
+}
+
+func (s *seen) freeze(c *checker, host string, on bool) {
+	switch {
+	case on == s.frozen:
+		return
+	case on:
+		c.note("%s: the process of life %d is frozen", host, s.life)
+		c.spells = append(c.spells, spell{host: host, life: s.life, from: time.Now()})
+	default:
+		c.note("%s: the process of life %d goes on", host, s.life)
+		s.thawed = time.Now()
+		for i := range c.spells {
+			if p := &c.spells[i]; p.host == host && p.to.IsZero() {
+				p.to = s.thawed
+			}
+		}
+	}
+	s.frozen = on
+}
+
+// exited: a process has ended.
+func (c *checker) exited(host string, life int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.note("%s: the process of life %d has ended", host, life)
+	if s := c.latest[host]; s.life == life {
+		s.freeze(c, host, false)
+		s.over = true
+	}
+}
+
+// vanished: the rest of its tree, too.
+func (c *checker) vanished(host string, life int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trees[host] == life {
+		c.trees[host] = 0
+	}
+}
+
+// heard: a process has read a call.
+func (c *checker) heard(host string, life int, m *codec.Message) {
+	var id int
+	err := msgpack.Unmarshal(m.Params, &id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.note("%s: life %d reads %s %d", host, life, m.Method, id)
+	if err != nil || id < 1 || id > len(c.calls) {
+		c.fail("%s: life %d reads %s % x, which was not called: %v", host, life, m.Method, m.Params, err)
+		return
+	}
+	a := c.calls[id-1]
+	if a.host != host || a.method != m.Method {
+		c.fail("%s: life %d reads %s %d, which is %s of %s", host, life, m.Method, id, a.method, a.host)
+	}
+	c.heardOf[id]++
+	if n := c.heardOf[id]; n > 2 || n > 1 && !a.idempotent {
+		c.fail("%s: call %d is read for the %d. time; idempotent: %v", host, id, n, a.idempotent)
+	}
+}
+
+// called: a call begins.
+func (c *checker) called(a *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a.id = len(c.calls) + 1
+	c.calls = append(c.calls, a)
+	c.note("call %d: %s of %s", a.id, a.method, a.host)
+}
+
+// answered: a call has its outcome.
+func (c *checker) answered(a *call, out int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	took := time.Since(a.began)
+	c.note("call %d after %s: %d, %v", a.id, took, out, err)
+	bad := func(format string, args ...any) {
+		c.fail("call %d, %s of %s, after %s: %d, %v: %s", a.id, a.method, a.host, took, out, err, fmt.Sprintf(format, args...))
+	}
+	if a.answered {
+		bad("the second outcome")
+	}
+	a.answered = true
+	timeout := c.hosts[a.host].Requests.Timeout
+	if took > timeout+c.slack {
+		bad("expected within %s", timeout)
+	}
+	if err == nil {
+		if out != a.id {
+			bad("expected %d", a.id)
+		}
+		if a.method != echo && a.method != twice && a.method != flood {
+			bad("expected an error")
+		}
+		if c.heardOf[a.id] == 0 {
+			bad("no process has read it")
+		}
+		return
+	}
+	var host *actors.HostError
+	switch {
+	case errors.Is(err, actors.ErrTimeout):
+		if took < timeout {
+			bad("expected not before %s", timeout)
+		}
+		if s := c.latest[a.host]; c.heardOf[a.id] == 0 && s != nil && !s.over && !s.frozen && !s.greeted.IsZero() && latest(s.greeted, s.thawed).Before(a.began) {
+			bad("life %d ran all the time and has not read it", s.life)
+		}
+	case errors.Is(err, actors.ErrCancelled):
+		if !a.canceled {
+			bad("it was not canceled")
+		}
+	case errors.Is(err, actors.ErrNoSuchMethod):
+		if a.method != "unknown" {
+			bad("the method is there")
+		}
+	case errors.Is(err, actors.ErrOverloaded):
+		open := 0
+		for _, o := range c.calls {
+			if o.host == a.host && !o.answered {
+				open++
+			}
+		}
+		if open < c.hosts[a.host].Requests.MaxPending {
+			bad("%d are open", open)
+		}
+	case errors.As(err, &host):
+		if host.Life > uint64(c.lives[a.host]) {
+			bad("life %d was not there", host.Life)
+		}
+		if c.heardOf[a.id] == 0 && host.Life != 0 && errors.Is(err, actors.ErrCrashed) && c.trees[a.host] == int(host.Life) {
+			return // its tree is being killed
+		}
+	default:
+		bad("not an error that is promised")
+	}
+}
+
+// ordered: a verb of a person has its outcome.
+func (c *checker) ordered(verb, host string, _ time.Duration, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.note("%s %s: %v", verb, host, err)
+}
+
+// stopping: the tree is being stopped.
+func (c *checker) stopping() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopAt = time.Now()
+	c.note("stop")
+}
+
+// end looks at what is left.
+func (c *checker) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for host, life := range c.trees {
+		if life != 0 {
+			c.fail("%s: the tree of life %d is left", host, life)
+		}
+	}
+	for _, a := range c.calls {
+		if !a.answered {
+			c.fail("call %d of %s has no outcome", a.id, a.host)
+		}
+	}
+}
+
+// past is what the events have said of a host so far.
+type past struct {
+	state   lifecycle.State
+	since   time.Time   // of the state
+	crashes []time.Time // that count
+	streak  int         // ends since the last healthy life; -1: it is not known whether the life was healthy
+	begun   time.Time   // the start of the life
+	ready   time.Time   // its handshake
+	up      time.Time   // when it was last seen to run
+
+	least, most time.Duration // of the back-off
+}
+
+// events looks at the history.
+func (c *checker) events(all []supervisor.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hosts := make(map[string]*past)
+	for i, e := range all {
+		if e.Seq != all[0].Seq+uint64(i) {
+			c.fail("event %d follows event %d", e.Seq, all[i-1].Seq)
+		}
+		if i > 0 && e.Time.Before(all[i-1].Time) {
+			c.fail("event %d of %s is before event %d of %s", e.Seq, e.Time, all[i-1].Seq, all[i-1].Time)
+		}
+		if e.Host == nil {
+			continue
+		}
+		h := hosts[*e.Host]
+		if h == nil {
+			h = &past{since: c.begin}
+			hosts[*e.Host] = h
+		}
+		if e.Kind == "reset" {
+			h.crashes, h.streak = nil, 0
+		}
+		if from, to, ok := e.Transition(); ok {
+			c.trace = append(c.trace, fmt.Sprintf("%s event %d: %s: %s → %s (%s)", e.Time.Sub(c.begin), e.Seq, *e.Host, from, to, e.Reason))
+			c.transition(e, h, from, to)
+			for _, d := range c.hosts[*e.Host].Start.DependsOn {
+				// The group has seen it run; it may have ended since.
+				if to == lifecycle.Starting && (hosts[d] == nil || !hosts[d].state.Up() && e.Time.Sub(hosts[d].up) > c.slack) {
+					c.fail("event %d: %s starts before %s runs", e.Seq, *e.Host, d)
+				}
+			}
+		}
+	}
+	for _, p := range c.spells {
+		c.noticed(p, all)
+	}
+	for name, h := range hosts {
+		if h.state != "" && !h.state.AtRest() {
+			c.fail("%s is %s at the end", name, h.state)
+		}
+	}
+}
+
+// noticed looks whether a process that did nothing was noticed in time, and killed. It is
+// looked at with each ping.
+func (c *checker) noticed(p spell, all []supervisor.Event) {
+	rule := c.hosts[p.host].Liveness
+	by := p.from.Add(rule.Ping + (rule.After + rule.Ping - 1).Truncate(rule.Ping) + c.slack)
+	end := latest(c.stopAt, c.begin)
+	if p.to.Before(end) {
+		end = p.to
+	}
+	var state lifecycle.State
+	var since time.Time
+	judge := func(until time.Time) {
+		switch {
+		case state == lifecycle.Running && !until.Before(by):
+			c.fail("%s: life %d did nothing from %s to %s, which was not noticed by %s", p.host, p.life, p.from.Sub(c.begin), p.to.Sub(c.begin), by.Sub(c.begin))
+			by = until.Add(time.Hour) // once
+		case state == lifecycle.Unresponsive && until.Sub(latest(since, p.from)) > rule.KillAfter+c.slack:
+			c.fail("%s: life %d was unresponsive from %s, and was not killed by %s", p.host, p.life, since.Sub(c.begin), until.Sub(c.begin))
+		}
+	}
+	for _, e := range all {
+		if e.Host == nil || *e.Host != p.host || !e.Time.Before(end) {
+			continue
+		}
+		if _, to, ok := e.Transition(); ok {
+			judge(e.Time)
+			state, since = to, e.Time
+		}
+	}
+	judge(end)
+}
+
+// follows is what may come after what.
+var follows = map[lifecycle.State]string{
+	"":                     "stopped starting failed",
+	lifecycle.Stopped:      "starting failed",
+	lifecycle.Starting:     "running crashed stopping",
+	lifecycle.Running:      "unresponsive crashed stopping stopped restarting",
+	lifecycle.Unresponsive: "running crashed stopping",
+	lifecycle.Crashed:      "restarting failed stopped",
+	lifecycle.Restarting:   "starting stopping failed",
+	lifecycle.Failed:       "starting stopped",
+	lifecycle.Stopping:     "stopped failed",
+}
+
+func (c *checker) transition(e supervisor.Event, h *past, from, to lifecycle.State) {
+	rule := c.hosts[*e.Host].Restart
+	bad := func(format string, args ...any) {
+		c.fail("event %d: %s: %s → %s (%s): %s", e.Seq, *e.Host, from, to, e.Reason, fmt.Sprintf(format, args...))
+	}
+	if from != h.state {
+		bad("it was %s", h.state)
+	}
+	if !contains(follows[from], string(to)) {
+		bad("expected one of %s", follows[from])
+	}
+	if lives(from) && !lives(to) {
+		h.ended(e.Time, from, rule.Backoff.Healthy)
+	}
+	switch to {
+	case lifecycle.Running:
+		if from == lifecycle.Starting {
+			h.ready = e.Time
+		}
+	case lifecycle.Crashed:
+		h.crashes = append(h.crashes, e.Time)
+		for len(h.crashes) > 0 && e.Time.Sub(h.crashes[0]) >= rule.Window {
+			h.crashes = h.crashes[1:]
+		}
+	case lifecycle.Restarting, lifecycle.Failed:
+		if to == lifecycle.Restarting {
+			h.waits(rule.Backoff)
+		}
+		if from != lifecycle.Crashed || rule.Policy == lifecycle.Never {
+			break
+		}
+		if spent := len(h.crashes) >= rule.MaxCrashes; spent != (to == lifecycle.Failed) {
+			bad("%d crashes in %s, and at most %d", len(h.crashes), rule.Window, rule.MaxCrashes)
+		}
+	case lifecycle.Starting:
+		if from == lifecycle.Restarting {
+			c.waited(e, h, bad)
+		}
+		h.begun = e.Time
+	}
+	if from == lifecycle.Failed { // by a person, or retry_failed: a new window
+		h.crashes, h.streak = nil, 0
+	}
+	if from.Up() {
+		h.up = e.Time
+	}
+	h.state, h.since = to, e.Time
+}
+
+// ended is told of the end of a life that was not asked for. The count begins anew if
+// the process has run for the time healthy; it was spawned between two events.
+func (h *past) ended(at time.Time, from lifecycle.State, healthy time.Duration) {
+	switch {
+	case from != lifecycle.Starting && at.Sub(h.ready) >= healthy:
+		h.streak = 0
+	case at.Sub(h.begun) >= healthy:
+		h.streak = -1
+	}
+}
+
+// waits notes the back-off that begins.
+func (h *past) waits(b lifecycle.Backoff) {
+	h.least, h.most = 0, 0
+	if h.streak != 0 {
+		want := math.Min(float64(b.Initial)*math.Pow(b.Multiplier, math.Abs(float64(h.streak))-1), float64(b.Max))
+		h.least, h.most = time.Duration(want*(1-b.Jitter)), time.Duration(want*(1+b.Jitter))
+	}
+	if h.streak < 0 {
+		h.least, h.streak = 0, 0
+		h.most = b.Max + b.Max
+	}
+	h.streak++
+}
+
+// waited looks at the back-off before a start.
+func (c *checker) waited(e supervisor.Event, h *past, bad func(string, ...any)) {
+	waited := e.Time.Sub(h.since)
+	if e.Reason == "restart" && (waited < h.least || !c.gated[*e.Host] && waited > h.most+c.slack) {
+		bad("after %s, the %d. in a row; expected %s to %s", waited, h.streak, h.least, h.most)
+	}
+}
+
+// lives reports whether a host has a life in a state.
+func lives(s lifecycle.State) bool { return s == lifecycle.Starting || s.Up() }
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func contains(list, word string) bool {
+	for i := 0; i+len(word) <= len(list); i++ {
+		if list[i:i+len(word)] == word {
+			return true
+		}
+	}
+	return false
+}

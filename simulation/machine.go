@@ -1,0 +1,191 @@
+package simulation
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// machine is what a simulated tree runs on: a kernel, and the processes that it has
+// started.
+type machine struct {
+	*kernel
+	check *checker
+
+	mu       sync.Mutex
+	pids     int
+	programs map[string]*program // what each host's processes do, from the next one on
+	waiting  map[string]wire     // the ends of connections whose process is not started yet, by command
+	latest   map[string]*process // by host
+	full     bool                // no process can be started
+}
+
+var _ supervisor.Machine = (*machine)(nil)
+
+func newMachine(k *kernel, c *checker) *machine {
+	return &machine{kernel: k, check: c, programs: make(map[string]*program), waiting: make(map[string]wire), latest: make(map[string]*process)}
+}
+
+// nameOf splits the name of a command.
+func nameOf(cmd *sandbox.Command) (host string, life int) {
+	i := strings.LastIndexByte(cmd.Name, '.')
+	life, _ = strconv.Atoi(cmd.Name[i+1:])
+	return cmd.Name[:i], life
+}
+
+// Wire implements [supervisor.Machine].
+func (m *machine) Wire(cmd *sandbox.Command) link.Wire {
+	ours, theirs := connect(m.kernel)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting[cmd.Name] = theirs
+	return ours
+}
+
+// Kill implements [supervisor.Machine].
+func (m *machine) Kill() sandbox.Kill { return sandbox.KillGroup }
+
+// Start implements [supervisor.Machine].
+func (m *machine) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
+	host, life := nameOf(cmd)
+	time.Sleep(m.within(3 * time.Millisecond))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	conn := m.waiting[cmd.Name]
+	delete(m.waiting, cmd.Name)
+	do := *m.programs[host]
+	if m.full || do.refused {
+		err := error(syscall.EAGAIN)
+		if do.refused {
+			err = syscall.EACCES
+		}
+		_ = conn.Close()
+		return nil, &sandbox.StartError{Name: cmd.Name, Step: sandbox.StepFork, Err: err}
+	}
+	m.pids++
+	p := &process{m: m, host: host, life: life, do: do, conn: conn, dead: make(chan struct{})}
+	p.changed = sync.NewCond(&p.mu)
+	p.Simulated = sandbox.NewSimulated(cmd, m.pids, func(_ *sandbox.Simulated, sig os.Signal) { p.signal(sig) })
+	m.latest[host] = p
+	m.check.spawned(host, life, m.pids)
+	m.Go(p.live)
+	return p.Child, nil
+}
+
+// process returns the latest process of a host, or nil.
+func (m *machine) process(host string) *process {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.latest[host]
+}
+
+// change changes what the next processes of a host do.
+func (m *machine) change(host string, f func(*program)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(m.programs[host])
+}
+
+// process is one process with its tree.
+type process struct {
+	*sandbox.Simulated
+	m    *machine
+	host string
+	life int
+	do   program
+	conn wire
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	frozen  bool
+	over    bool          // it has ended
+	dead    chan struct{} // closed then
+	gone    bool          // its tree, too
+}
+
+// signal is the kernel's part of a signal. It takes effect a little later.
+func (p *process) signal(sig os.Signal) {
+	number, _ := sig.(syscall.Signal)
+	after := p.m.within(2 * time.Millisecond)
+	if sig == os.Kill && p.m.chance(0.05) {
+		after = p.m.within(200 * time.Millisecond) // it waits for a disk
+	}
+	p.m.AfterFunc(after, func() {
+		switch {
+		case number == syscall.SIGSTOP:
+			p.freeze(true)
+		case number == syscall.SIGCONT:
+			p.freeze(false)
+		case sig == os.Kill:
+			p.exit(sandbox.Exit{Code: -1, Signal: int(number)})
+			p.vanish()
+		case !p.do.deaf && !p.isFrozen():
+			p.exit(sandbox.Exit{Code: -1, Signal: int(number)})
+		}
+	})
+}
+
+func (p *process) freeze(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	p.frozen = on
+	p.m.check.froze(p.host, p.life, on)
+	p.changed.Broadcast()
+}
+
+func (p *process) isFrozen() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.frozen
+}
+
+// runs waits while the process is frozen, and reports whether it goes on.
+func (p *process) runs() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.frozen && !p.over {
+		p.changed.Wait()
+	}
+	return !p.over
+}
+
+// exit ends the process. Its descriptors are closed before it can be waited for.
+func (p *process) exit(e sandbox.Exit) {
+	p.mu.Lock()
+	was := p.over
+	p.over = true
+	p.changed.Broadcast()
+	p.mu.Unlock()
+	if was {
+		return
+	}
+	close(p.dead)
+	_ = p.conn.Close()
+	p.m.check.exited(p.host, p.life)
+	p.m.AfterFunc(p.m.within(time.Millisecond), func() { p.End(e) })
+}
+
+// vanish ends the rest of its tree, once the process itself can be waited for.
+func (p *process) vanish() {
+	p.m.AfterFunc(2*time.Millisecond, func() {
+		p.mu.Lock()
+		was := p.gone
+		p.gone = true
+		p.mu.Unlock()
+		if was {
+			return
+		}
+		p.m.check.vanished(p.host, p.life)
+		p.Vanish()
+	})
+}

@@ -1,0 +1,106 @@
+package simulation
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// mutant is a defect that is planted in the rules or the link. In what stands for the
+// text, mutant("name") is true while the defect is in force.
+type mutant struct{ name, file, text, planted string }
+
+var mutants = []mutant{
+	{"window", "lifecycle/host_end.go", `if now.Sub(t) < h.rules.Restart.Window {`, `if now.Sub(t) < h.rules.Restart.Window || mutant("window") {`},
+	{"budget", "lifecycle/host_end.go", `case len(s.crashes) >= r.MaxCrashes:`, `case len(s.crashes) >= r.MaxCrashes && !(mutant("budget") && len(s.crashes) == r.MaxCrashes):`},
+	{"backoff", "lifecycle/rules.go", "	if n <= 0 {\n		return 0", "	if n <= 0 || mutant(\"backoff\") {\n		return 0"},
+	{"healthy", "lifecycle/host_end.go", `if s.now.Sub(s.spawnedAt) >= s.rules.Restart.Backoff.Healthy {`, `if s.now.Sub(s.spawnedAt) >= s.rules.Restart.Backoff.Healthy && !mutant("healthy") {`},
+	{"twins", "lifecycle/host_start.go", "	if s.Present() {\n		s.again, s.againBy = true, by", "	if s.Present() && !mutant(\"twins\") {\n		s.again, s.againBy = true, by"},
+	{"dependency", "lifecycle/group.go", `return m.state.Up()`, `return m.state.Up() || mutant("dependency")`},
+	{"killed", "lifecycle/host_step.go", `if s.rules.KillAfter > 0 {`, `if s.rules.KillAfter > 0 && !mutant("killed") {`},
+	{"silence", "lifecycle/liveness.go", `case !l.hung && silence >= l.after:`, `case !l.hung && silence >= l.after && !(mutant("silence") && silence < 3*l.after):`},
+	{"resent", "actors/life.go", `case q.idempotent && !q.resent && !expected:`, `case (q.idempotent || mutant("resent")) && !q.resent && !expected:`},
+	{"answer", "link/pending/table.go", "	if t.closed {\n		return nil\n	}\n	return t.open[id]", "	if t.closed {\n		return nil\n	}\n	if e := t.open[id-1]; e != nil && mutant(\"answer\") {\n		return e\n	}\n	return t.open[id]"},
+	{"rest", "link/outbox.go", `if rest := mine[n:]; len(o.buf) == 0 {`, `if rest := mine[n:]; len(o.buf) == 0 || mutant("rest") {`},
+	{"wake", "link/outbox.go", "		if !o.state.CompareAndSwap(busy, idle) {\n			o.wakeLoop() // for what was put meanwhile", "		if !o.state.CompareAndSwap(busy, idle) {\n			if mutant(\"wake\") {\n				o.state.Store(idle)\n				return\n			}\n			o.wakeLoop() // for what was put meanwhile"},
+	{"deadline", "link/deadlines.go", `	if d.head != nil {
+		d.timer.Reset`, `	if d.head != nil && !mutant("deadline") {
+		d.timer.Reset`},
+	{"closed", "link/pending/table.go", `	t.listed = t.list(func(*Entry) bool { return true })`, `	t.listed = t.list(func(e *Entry) bool { return e.acked || !mutant("closed") })`},
+}
+
+const planted = `package %
+
+import "os"
+
+var planted = os.Getenv("HOSTSUP_MUTANT")
+
+func mutant(name string) bool { return planted == name }
+`
+
+// The simulation sees each of the mutants, which is what it is for.
+func TestMutants(t *testing.T) {
+	if !*plant {
+		t.Skip("it builds the tree anew; ./test simulation does it, with -mutants")
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	texts := make(map[string]string)
+	for _, m := range mutants {
+		if texts[m.file] == "" {
+			b, err := os.ReadFile(filepath.Join(root, m.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[m.file] = string(b)
+		}
+		if n := strings.Count(texts[m.file], m.text); n != 1 {
+			t.Fatalf("%s: the text is %d times in %s: %s", m.name, n, m.file, m.text)
+		}
+		texts[m.file] = strings.Replace(texts[m.file], m.text, m.planted, 1)
+		own := filepath.Join(filepath.Dir(m.file), "mutant_planted.go")
+		texts[own] = strings.Replace(planted, "%", filepath.Base(filepath.Dir(m.file)), 1)
+	}
+	for file, text := range texts {
+		to := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[filepath.Join(root, file)] = to
+	}
+	raw, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "mutants.test")
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", list, "-c", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, m := range append(mutants, mutant{}) {
+		name := m.name
+		if name == "" {
+			name = "none"
+		}
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestSeeds$", "-seeds", "1000", "-plain")
+			cmd.Env = append(os.Environ(), "HOSTSUP_MUTANT="+m.name)
+			out, err := cmd.CombinedOutput()
+			if found := err != nil; found != (m.name != "") {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			t.Logf("%s", regexp.MustCompile(`(?m)^.*seed \d+.*$`).Find(out))
+		})
+	}
+}

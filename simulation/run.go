@@ -1,0 +1,193 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/internal/safeactor"
+	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// settle is how long a story goes on after its last step.
+const settle = 5 * time.Second
+
+// outcome is what has become of a story.
+type outcome struct {
+	wrong []string      // promises that were not kept
+	lived time.Duration // simulated time
+	steps int           // of the kernel
+	trace []string      // what happened, for comparisons
+}
+
+// tell runs a story.
+func tell(t *testing.T, s *story, log hclog.Logger) (out outcome) {
+	defer func() {
+		if r := recover(); r != nil { // of a bubble whose goroutines do not end
+			out.wrong = append(out.wrong, fmt.Sprintf("the end: %v\n%s", r, stacks()))
+		}
+	}()
+	synctest.Test(t, func(*testing.T) {
+		k := newKernel(s.seed)
+		k.late, k.delay = s.late, s.delay
+		c := newChecker(s, k.begin)
+		over := make(chan struct{})
+		k.Go(func() {
+			defer close(over)
+			(&teller{story: s, m: newMachine(k, c), check: c, log: log}).tell()
+		})
+		if err := k.run(over); err != nil {
+			panic(err.Error())
+		}
+		out = outcome{c.wrongs(), time.Since(k.begin), k.steps, c.trace}
+	})
+	return out
+}
+
+// stacks returns those of the goroutines in bubbles.
+func stacks() string {
+	b := make([]byte, 1<<20)
+	var out []string
+	for g := range strings.SplitSeq(string(b[:runtime.Stack(b, true)]), "\n\n") {
+		if head, _, _ := strings.Cut(g, "\n"); strings.Contains(head, "synctest") {
+			out = append(out, g)
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
+// teller does what a story says.
+type teller struct {
+	story *story
+	m     *machine
+	check *checker
+	log   hclog.Logger
+	sup   *supervisor.Supervisor
+	doing sync.WaitGroup
+}
+
+func (t *teller) tell() {
+	spec := supervisor.Spec{}
+	for _, g := range t.story.groups {
+		spec.Groups = append(spec.Groups, supervisor.GroupSpec{Name: g.name, Strategy: g.strategy, Hosts: slices.Clone(g.hosts)})
+		for _, h := range g.hosts {
+			t.m.programs[h.Name] = &program{think: 10 * time.Millisecond}
+		}
+	}
+	system := safeactor.NewSystem(t.log)
+	t.m.dispatch(system)
+	var err error
+	t.sup, err = supervisor.Start(context.Background(), spec, supervisor.WithMachine(t.m), supervisor.WithSystem(system),
+		supervisor.WithKill(sandbox.KillGroup), supervisor.WithLogger(t.log))
+	if err != nil {
+		t.check.wrong("the tree does not start: %v", err)
+		return
+	}
+	for _, st := range t.story.steps {
+		time.Sleep(st.at - time.Since(t.m.begin))
+		t.doing.Add(1)
+		t.m.Go(func() {
+			defer t.doing.Done()
+			t.do(st)
+		})
+	}
+	time.Sleep(settle)
+	t.end()
+}
+
+// end stops the tree, and has the checker look at what was told.
+func (t *teller) end() {
+	bound := time.Second
+	for _, g := range t.story.groups {
+		for _, h := range g.hosts {
+			bound += h.Stop.Drain + h.Stop.Grace + time.Second
+		}
+	}
+	began := time.Now()
+	t.check.stopping()
+	if err := t.sup.Stop(context.Background()); err != nil {
+		t.check.wrong("the stop: %v", err)
+	}
+	if took := time.Since(began); took > bound {
+		t.check.wrong("the stop took %s; expected at most %s", took, bound)
+	}
+	t.doing.Wait()
+	time.Sleep(time.Second) // dead letters have a clock of their own
+	t.check.events(t.sup.History())
+	t.check.end()
+}
+
+// do does one step.
+func (t *teller) do(st step) {
+	ctx := context.Background()
+	h, err := t.sup.Host(st.host)
+	if err != nil {
+		t.check.wrong("host %s: %v", st.host, err)
+		return
+	}
+	p := t.m.process(st.host)
+	switch {
+	case st.verb == "call":
+		t.call(ctx, h, st)
+	case slices.Contains(ofPerson, st.verb):
+		f := map[string]func(context.Context) error{"start": h.Start, "stop": h.Stop, "restart": h.Restart, "reset": h.Reset}[st.verb]
+		began := time.Now()
+		t.check.ordered(st.verb, st.host, time.Since(began), f(ctx))
+	case slices.Contains(ofProgram, st.verb):
+		on := st.args[0] == "on"
+		t.m.change(st.host, func(p *program) {
+			*map[string]*bool{"refused": &p.refused, "deaf": &p.deaf, "mute": &p.mute, "leaves": &p.leaves, "slow": &p.dawdles}[st.verb] = on
+		})
+	case p == nil:
+	case st.verb == "kill":
+		p.signal(syscall.SIGKILL)
+	case st.verb == "freeze":
+		p.signal(syscall.SIGSTOP)
+	case st.verb == "thaw":
+		p.signal(syscall.SIGCONT)
+	case st.verb == "hangup":
+		_ = p.conn.Close()
+	case st.verb == "exit":
+		p.exit(sandbox.Exit{Code: 7})
+	default:
+		t.check.wrong("no verb %q", st.verb)
+	}
+}
+
+// call makes one call, and reports its outcome.
+func (t *teller) call(ctx context.Context, h *supervisor.Host, st step) {
+	var opts []supervisor.CallOption
+	c := &call{host: st.host, method: st.args[0], began: time.Now()}
+	for _, a := range st.args[1:] {
+		if a == "idempotent" {
+			c.idempotent = true
+			opts = append(opts, supervisor.Idempotent())
+		}
+		if after, ok := strings.CutPrefix(a, "cancel="); ok {
+			d, err := time.ParseDuration(after)
+			if err != nil {
+				t.check.wrong("%v", err)
+			}
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithCancel(ctx)
+			stop := t.m.AfterFunc(d, cancel)
+			c.canceled = true
+			defer cancel()
+			defer stop.Stop()
+		}
+	}
+	t.check.called(c)
+	var out int
+	err := h.Call(ctx, c.method, c.id, &out, opts...)
+	t.check.answered(c, out, err)
+}
