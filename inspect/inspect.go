@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,6 +62,13 @@ func (in *hosts) Profile(ctx context.Context, host *supervisor.Host, life uint64
 		return err
 	})
 	return data, err
+}
+
+// Allocations implements [supervisor.Inspector].
+func (in *hosts) Allocations(ctx context.Context, host *supervisor.Host, life uint64, every time.Duration, take func(heap, cpu json.RawMessage)) error {
+	return in.session(ctx, host, life, func(ctx context.Context, session *inspector.Session) error {
+		return session.Allocations(ctx, every, take)
+	})
 }
 
 // HeapSnapshot implements [supervisor.Inspector].

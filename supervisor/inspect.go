@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -81,6 +82,18 @@ func (s *Supervisor) ProfileLife(ctx context.Context, host string, life uint64, 
 		return nil, err
 	}
 	return in.Profile(ctx, h, life, d)
+}
+
+// SampleAllocations samples the allocations of a life of a host that is node, until ctx ends. It
+// passes to take, after each interval: what V8 has of the allocations that are still in use, as
+// Chrome opens a .heapprofile, and a CPU profile of the interval. Errors as of Profile, but
+// nil after the end of ctx.
+func (s *Supervisor) SampleAllocations(ctx context.Context, host string, life uint64, every time.Duration, take func(heap, cpu json.RawMessage)) error {
+	h, in, err := s.inspector(host)
+	if err != nil {
+		return err
+	}
+	return in.Allocations(ctx, h, life, every, take)
 }
 
 // HeapSnapshot writes a snapshot of the heap of a host that is node to w, as it

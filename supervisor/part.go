@@ -105,6 +105,9 @@ type Inspector interface {
 	// Profile takes a CPU profile of a life, or with 0 of the one that runs.
 	Profile(ctx context.Context, host *Host, life uint64, d time.Duration) ([]byte, error)
 	HeapSnapshot(ctx context.Context, host *Host, w io.Writer) error
+	// Allocations samples the allocations of a life until ctx ends, and passes the heap profile
+	// so far, and a CPU profile since the last time, to take after each interval.
+	Allocations(ctx context.Context, host *Host, life uint64, every time.Duration, take func(heap, cpu json.RawMessage)) error
 }
 
 // ErrNoPart means that what was asked for is done by a [Part] that the tree does

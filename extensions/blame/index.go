@@ -112,7 +112,7 @@ func (x Index) Shares(data []byte) ([]Share, error) {
 		}
 	}
 	var total int64
-	spent := map[extensions.ID]int64{}
+	spent := map[extensions.ID]float64{}
 	for i, sample := range p.Samples {
 		took := int64(1)
 		if len(p.TimeDeltas) == len(p.Samples) {
@@ -120,13 +120,18 @@ func (x Index) Shares(data []byte) ([]Share, error) {
 		}
 		total += took
 		if id := owner(sample, parent, own, outermost); id != "" {
-			spent[id] += took
+			spent[id] += float64(took)
 		}
 	}
+	return sortedShares(spent, float64(total)), nil
+}
+
+// sortedShares returns the shares of parts of a total, the largest first.
+func sortedShares(parts map[extensions.ID]float64, total float64) []Share {
 	var out []Share
-	for id, took := range spent {
-		if total > 0 && took > 0 {
-			out = append(out, Share{id, float64(took) / float64(total)})
+	for id, part := range parts {
+		if total > 0 && part > 0 {
+			out = append(out, Share{id, part / total})
 		}
 	}
 	slices.SortFunc(out, func(a, b Share) int {
@@ -138,7 +143,7 @@ func (x Index) Shares(data []byte) ([]Share, error) {
 		}
 		return strings.Compare(string(a.ID), string(b.ID))
 	})
-	return out, nil
+	return out
 }
 
 // owner returns the extension of the outermost frame of a node's stack that has one. It

@@ -40,8 +40,8 @@ var causes = []cause{
 	{name: "aborts while it is activated", kind: Exit, reason: "killed by SIGABRT", trigger: inActivation, direct: Stack},
 	{name: "loops in a timer", kind: Hang, reason: "killed: unresponsive for 12s", trigger: inTimer, profile: true},
 	{name: "execSync in a timer", kind: Hang, reason: "killed: unresponsive for 12s", trigger: inTimer},
-	{name: "exhausts the heap in a timer", kind: Memory, reason: "out of memory", trigger: inTimer},
-	{name: "exceeds limits.memory in its command", kind: Memory, reason: "over its limit of memory", trigger: inCommand},
+	{name: "exhausts the heap in a timer", kind: Memory, reason: "out of memory", trigger: inTimer, direct: Allocations},
+	{name: "exceeds limits.memory in its command", kind: Memory, reason: "over its limit of memory", trigger: inCommand, direct: Allocations},
 	{name: "sends a message over the bound", kind: Protocol, reason: "message too large", trigger: inTimer, direct: Sender},
 }
 

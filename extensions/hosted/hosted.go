@@ -180,7 +180,7 @@ func (s *services) added(h *supervisor.Host) error {
 	sup := s.tree.Supervisor
 	svc := service.New(h.Ref(), *h.Spec().Extensions, service.Tree{
 		Host: s.host, Add: s.beside(h), Remove: sup.Remove, Journal: s.tree.Journal, Log: s.tree.Log,
-		Redact: s.tree.Redact, Profile: sup.ProfileLife, Profiles: s.profiles(),
+		Redact: s.tree.Redact, Profile: sup.ProfileLife, Allocations: sup.SampleAllocations, Profiles: s.profiles(),
 		Changed: func() { s.offersChanged(h.Name()) },
 	})
 	s.openDoor(h, svc)

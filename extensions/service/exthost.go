@@ -38,8 +38,9 @@ type extHost struct {
 	leaving    bool
 
 	state           lifecycle.State
-	stoppedByPerson bool  // stopped by a person
-	hang            *hang // nil while it answers
+	stoppedByPerson bool         // stopped by a person
+	hang            *hang        // nil while it answers
+	memory          *memoryWatch // nil without a life that is watched
 	errors          *guard.Limiter
 	dropped         int // uncaught errors that were not reported
 
@@ -191,6 +192,9 @@ func (p *extHost) lifeBegan(life uint64, line *actors.Line) {
 	p.life, p.line, p.unconfirmed = life, line, true
 	p.s.fault(p.number, blame.LifeStarted{Cell: p.cell, Life: life})
 	p.adapter.lifeUp()
+	if line != nil {
+		p.watchMemory(life)
+	}
 	p.adapter.sync()
 	p.s.settle()
 }

@@ -204,10 +204,11 @@ func (p *extHost) ended(e actors.LifeEnd) (a actors.Advice) {
 	profile := p.hangProfile(e)
 	p.endHang()
 	if !crashed {
+		p.forgetMemory()
 		s.carryOut(p.number, s.fault(p.number, blame.LifeEnded{Cell: p.cell, Life: e.Life}))
 		return a
 	}
-	p.leads(e)
+	p.leads(e, kind)
 	out := s.fault(p.number, blame.Crashed{Cell: p.cell, Life: e.Life, Kind: kind, Reason: e.Reason})
 	report := Report{Begun: []string{}, Decisions: out.decisions, Profile: profile}
 	for _, id := range begun {

@@ -52,6 +52,7 @@ func (p *extHost) beginHang(life uint64) {
 	if limit <= 0 {
 		limit, span = profileWait, maxSpan
 	}
+	p.yieldInspector()
 	ctx, cancel := context.WithTimeout(p.s.ctx, limit)
 	h := &hang{life: life, cancel: cancel}
 	p.hang = h

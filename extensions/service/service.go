@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -33,6 +34,9 @@ type Tree struct {
 	// Profile takes a CPU profile of a life of a host, in V8's format; nil disables
 	// profiles.
 	Profile func(ctx context.Context, host string, life uint64, d time.Duration) ([]byte, error)
+	// Allocations samples the allocations of a life of a host until ctx ends, and passes V8's heap
+	// profile, and a CPU profile, to take after each interval; nil disables that.
+	Allocations func(ctx context.Context, host string, life uint64, every time.Duration, take func(heap, cpu json.RawMessage)) error
 	// Changed is called after changes of what [Service.Offers] returns, also when it may be
 	// unchanged. It must not block. May be nil.
 	Changed func()

@@ -15,9 +15,13 @@ import (
 const lastLines = 200
 
 // leads reports to the blame machine what of the crash itself leads to extensions.
-func (p *extHost) leads(e actors.LifeEnd) {
+func (p *extHost) leads(e actors.LifeEnd, kind blame.Kind) {
+	defer p.forgetMemory()
 	if p.ref == nil {
 		return
+	}
+	if w := p.memory; kind == blame.Memory && w != nil && w.life == e.Life && w.shares != nil {
+		p.s.fault(p.number, blame.Trace{Cell: p.cell, Life: e.Life, Source: blame.Allocations, Shares: w.shares})
 	}
 	if e.Cause == lifecycle.CauseProtocol {
 		p.s.fault(p.number, p.sender(e))

@@ -239,3 +239,40 @@ func TestDialFails(t *testing.T) {
 		srv.Close()
 	}
 }
+
+// Each interval gives a heap profile and a CPU profile, until the context ends.
+func TestAllocations(t *testing.T) {
+	t.Parallel()
+	s := fake(t, func(id int, method string) []string {
+		switch method {
+		case "HeapProfiler.getSamplingProfile":
+			return []string{fmt.Sprintf(`{"id":%d,"result":{"profile":{"head":{}}}}`, id)}
+		case "Profiler.stop":
+			return []string{fmt.Sprintf(`{"id":%d,"result":{"profile":{"nodes":[]}}}`, id)}
+		}
+		return []string{fmt.Sprintf(`{"id":%d,"result":{}}`, id)}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	taken := 0
+	err := s.Allocations(ctx, time.Millisecond, func(heap, cpu json.RawMessage) {
+		if string(heap) != `{"head":{}}` || string(cpu) != `{"nodes":[]}` {
+			t.Errorf("%s, %s", heap, cpu)
+		}
+		if taken++; taken == 2 {
+			cancel()
+		}
+	})
+	if err != nil || taken != 2 {
+		t.Errorf("%v after %d", err, taken)
+	}
+
+	gone := fake(t, func(id int, method string) []string {
+		if method == "HeapProfiler.getSamplingProfile" {
+			return nil
+		}
+		return []string{fmt.Sprintf(`{"id":%d,"result":{}}`, id)}
+	})
+	if err := gone.Allocations(t.Context(), time.Millisecond, func(_, _ json.RawMessage) { t.Error("there is no profile") }); !errors.Is(err, ErrGone) {
+		t.Errorf("%v, ErrGone expected", err)
+	}
+}

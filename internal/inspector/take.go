@@ -110,3 +110,51 @@ func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 	}
 	return nil
 }
+
+// samplingInterval is after how many bytes V8 samples an allocation, in the mean.
+const samplingInterval = 32 << 10
+
+// Allocations samples the allocations from now on until ctx ends, and passes what V8 has so
+// far to take after each interval: the heap profile, of what is still in use, and a CPU
+// profile of the interval, because V8 does not sample memory outside of its heap such as that
+// of buffers. It returns nil after the end of ctx; other errors are those of [Session.Call].
+func (s *Session) Allocations(ctx context.Context, every time.Duration, take func(heap, cpu json.RawMessage)) error {
+	err := s.sampleAllocations(ctx, every, take)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // the end of ctx is how it ends
+	}
+	return err
+}
+
+func (s *Session) sampleAllocations(ctx context.Context, every time.Duration, take func(heap, cpu json.RawMessage)) error {
+	if err := s.Call(ctx, "Profiler.enable", nil, nil); err != nil {
+		return err
+	}
+	if err := s.Call(ctx, "HeapProfiler.startSampling", map[string]int{"samplingInterval": samplingInterval}, nil); err != nil {
+		return err
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		if err := s.Call(ctx, "Profiler.start", nil, nil); err != nil {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-s.done:
+			return s.why()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		var heap, cpu struct {
+			Profile json.RawMessage `json:"profile"`
+		}
+		if err := s.Call(ctx, "Profiler.stop", nil, &cpu); err != nil {
+			return err
+		}
+		if err := s.Call(ctx, "HeapProfiler.getSamplingProfile", nil, &heap); err != nil {
+			return err
+		}
+		take(heap.Profile, cpu.Profile)
+	}
+}

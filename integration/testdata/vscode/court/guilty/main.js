@@ -9,6 +9,8 @@ const ways = {
   abort: () => process.abort(),
   heap: () => { for (;;) kept.push(new Array(1e5).fill({})); },
   memory: () => { for (;;) kept.push(Buffer.alloc(16 << 20, 1)); },
+  leak: () => setInterval(() => { for (let i = 0; i < 20; i++) kept.push(new Array(1e4).fill(i)); }, 20),
+  buffers: () => setInterval(() => kept.push(Buffer.alloc(2 << 20, 1)), 20),
   execSync: () => execSync('sleep 300'),
   message: () => vscode.commands.executeCommand('setContext', 'large', 'x'.repeat(80 << 20)),
   state: () => context.globalState.update('large', 'x'.repeat(80 << 20)),
