@@ -166,14 +166,14 @@ func (w *Workbench) inbound(host *actors.Ref, guard Guard, life uint64, m *codec
 	}
 	c := &Call{Host: host, Life: life, Method: m.Method, Guard: inForce(guard), params: m.Params}
 	if method.Do != nil {
-		v.Handle = func(ctx context.Context, _ *actors.Incoming) (any, error) { return method.Do(ctx, c) }
+		v.Handle = func(ctx context.Context, _ *actors.Incoming) (any, error) { return defined(method.Do(ctx, c)) }
 		return v
 	}
 	var result codec.Raw
 	err := link.Contain(func() error {
 		if method.Begin != nil {
 			finish := method.Begin(c)
-			v.Handle = func(ctx context.Context, _ *actors.Incoming) (any, error) { return finish(ctx) }
+			v.Handle = func(ctx context.Context, _ *actors.Incoming) (any, error) { return defined(finish(ctx)) }
 			return nil
 		}
 		out, err := method.Now(c)
@@ -192,6 +192,14 @@ func (w *Workbench) inbound(host *actors.Ref, guard Guard, life uint64, m *codec
 	}
 	v.Reply = &codec.Message{Result: result}
 	return v
+}
+
+// defined returns a result as the host gets it: nil is undefined.
+func defined(out any, err error) (any, error) {
+	if out == nil && err == nil {
+		return Undefined, nil
+	}
+	return out, err
 }
 
 // Close ends the workbench: it calls Down for the lives that are up and closes the services. The

@@ -41,6 +41,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	docs, reloads := s.documentsOf(h, p, langs, config, clip, all)
 	work := s.foldersOf(h, p, config, watcher)
 	activate := func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }
+	asks := s.questionsOf(h, p)
 	features := language.New(language.Options{Documents: docs, Activate: activate, Start: func(ctx context.Context) error { return h.Raise(ctx) }})
 	return workbench.New(
 		all.Service, watcher,
@@ -52,9 +53,9 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		docs, reloads,
 		diagnostics.New(),
 		features,
-		commands.New(docs.Commands(), features.Commands()),
+		commands.New(docs.Commands(), features.Commands(), asks.Commands(work.Folders)),
 		work,
-		s.questionsOf(h, p),
+		asks,
 		shown,
 		output.New(),
 		s.accountsOf(h, p),

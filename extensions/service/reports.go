@@ -71,7 +71,7 @@ func (p *editor) handler(method string) actors.Handler {
 	case methodFire:
 		return p.fired
 	case methodList:
-		return func(ctx context.Context, _ *actors.Incoming) (any, error) { return get(ctx, p.s, p.s.commands) }
+		return p.list
 	case methodExists:
 		return p.exists
 	}

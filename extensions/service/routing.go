@@ -229,6 +229,23 @@ func (p *editor) execute(ctx context.Context, in *actors.Incoming) (any, error) 
 	return out, err
 }
 
+// list handles a request for the names of all commands: those of extensions and, if there is one, of the
+// editor.
+func (p *editor) list(ctx context.Context, in *actors.Incoming) (any, error) {
+	all, err := get(ctx, p.s, p.s.commands)
+	if err != nil {
+		return nil, err
+	}
+	var more []string
+	rest, ok, err := in.Rest(ctx)
+	if raw, is := rest.(codec.Raw); ok && is && err == nil {
+		err = in.Encoding.Unmarshal(raw, &more)
+	}
+	all = append(all, more...)
+	slices.Sort(all)
+	return slices.Compact(all), err
+}
+
 // ofEditor reports whether a command is one of the editor itself.
 func ofEditor(command string) bool {
 	if strings.HasPrefix(command, "_") {

@@ -7,15 +7,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/workbench"
 )
 
-const methodExecute = "MainThreadCommands.$executeCommand"
+const (
+	methodExecute = "MainThreadCommands.$executeCommand"
+	methodList    = "MainThreadCommands.$getCommands"
+)
 
-// Service executes commands. It must be made with [New].
+// Service executes commands, and lists them. It must be made with [New].
 type Service struct{ commands map[string]workbench.Method }
 
 // New returns a service with commands by their names. A method gets the arguments of the command as
@@ -33,7 +37,11 @@ func New(lists ...map[string]workbench.Method) *Service {
 
 // Methods implements [workbench.Service].
 func (s *Service) Methods() map[string]workbench.Method {
-	return map[string]workbench.Method{methodExecute: {Do: s.execute}}
+	names := slices.Sorted(maps.Keys(s.commands))
+	return map[string]workbench.Method{
+		methodExecute: {Do: s.execute},
+		methodList:    {Now: func(*workbench.Call) (any, error) { return names, nil }},
+	}
 }
 
 func (s *Service) execute(ctx context.Context, c *workbench.Call) (any, error) {

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
@@ -29,6 +30,9 @@ func TestExecute(t *testing.T) {
 	}
 	if out, err := execute(`["setContext",["a",true]]`); out != nil || err != nil {
 		t.Errorf("%v, %v", out, err)
+	}
+	if names, err := s.Methods()[methodList].Now(nil); err != nil || !slices.Equal(names.([]string), []string{"_setContext", "setContext", "twice"}) {
+		t.Errorf("%v, %v", names, err)
 	}
 	for name, want := range map[string]string{
 		"workbench.action.openSettings": wire.NameNotSupported, "vscode.diff": wire.NameNotSupported,

@@ -145,3 +145,29 @@ func (s *Service) customExit(c *workbench.Call) (any, error) {
 	}
 	return nil, nil
 }
+
+// customProperty answers $sendProcessProperty: of what a terminal of an extension tells, its name is
+// used. Its size has no meaning without a window.
+func (s *Service) customProperty(c *workbench.Call) (any, error) {
+	var property struct {
+		Type  string
+		Value json.RawMessage
+	}
+	var name string
+	if err := c.Args(nil, &property); err != nil {
+		return nil, err
+	}
+	if property.Type != "title" || json.Unmarshal(property.Value, &name) != nil {
+		return nil, nil
+	}
+	if len(name) > maxName {
+		return nil, workbench.Invalid("Pseudoterminal.onDidChangeName: a name of %d bytes, limit %d", len(name), maxName)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.find(c); t != nil && t.custom {
+		t.name = name
+		s.hosts.Tell(extTerminals+"$acceptTerminalTitleChange", workbench.Params(t.id, name))
+	}
+	return nil, nil
+}

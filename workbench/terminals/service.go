@@ -74,6 +74,7 @@ func (s *Service) Methods() map[string]workbench.Method {
 		t + "$sendProcessData":                  {Now: s.customData},
 		t + "$sendProcessReady":                 {Now: s.customReady},
 		t + "$sendProcessExit":                  {Now: s.customExit},
+		t + "$sendProcessProperty":              {Now: s.customProperty},
 		t + "$startSendingDataEvents":           {Now: func(c *workbench.Call) (any, error) { return s.watch(c, true) }},
 		t + "$stopSendingDataEvents":            {Now: func(c *workbench.Call) (any, error) { return s.watch(c, false) }},
 		t + "$setEnvironmentVariableCollection": {Now: s.environ},

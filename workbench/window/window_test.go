@@ -53,3 +53,11 @@ func TestURIsStay(t *testing.T) {
 		}
 	}
 }
+
+func TestPanelNeedsAHandle(t *testing.T) {
+	for _, handle := range []any{true, nil, []int{1}} {
+		if _, err := ask(t, &Service{}, "MainThreadWebviewPanels.$createWebviewPanel", map[string]string{}, handle); err == nil {
+			t.Errorf("%v was taken for a handle", handle)
+		}
+	}
+}

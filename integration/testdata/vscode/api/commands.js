@@ -48,9 +48,11 @@ module.exports = context => ({
     assert.strictEqual(env.remoteName, undefined)
   },
   'env.asExternalUri and uiKind fit': async () => {
-    const result = await env.asExternalUri(Uri.parse(`${env.uriScheme}://acme.api/path?key=value`))
-    assert.strictEqual(env.uiKind, /^https?$/.test(result.scheme) ? vscode.UIKind.Web : vscode.UIKind.Desktop)
-    assert.strictEqual(result.path, '/path')
+    const uri = Uri.parse('http://127.0.0.1:8080/path?key=value')
+    assert.strictEqual(`${await env.asExternalUri(uri)}`, `${uri}`)
+    assert.strictEqual(env.uiKind, vscode.UIKind.Desktop)
+    // Nothing would bring such a URI back to its extension.
+    await fails(env.asExternalUri(Uri.parse(`${env.uriScheme}://acme.api/path?key=value`)), /NotSupported.*asExternalUri/)
   },
   'states are kept, listed and removed': async () => {
     for (const state of [context.globalState, context.workspaceState]) {

@@ -110,6 +110,7 @@ module.exports = () => ({
     assert.strictEqual(of(), undefined)
   },
   'an editor has another column when one before it is hidden': async () => {
+    await workspace.saveAll()
     await window.tabGroups.close(window.tabGroups.all)
     const [one, two] = [await show(ViewColumn.One), await show(ViewColumn.Two)]
     const told = next(window.onDidChangeTextEditorViewColumn, e => e.textEditor === two)

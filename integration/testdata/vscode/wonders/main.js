@@ -15,6 +15,7 @@ const questions = {
   detail: async () => (await window.showErrorMessage('really?', { modal: true, detail: 'all of it' }, { title: 'Yes' }, { title: 'Keep', isCloseAffordance: true }))?.title ?? null,
   list: async () => (await window.showQuickPick(Promise.resolve([{ label: 'letters', kind: vscode.QuickPickItemKind.Separator }, { label: 'a', n: 1 }, { label: 'b', n: 2 }]), { title: 'which letter' }))?.n ?? null,
   many: async () => (await window.showQuickPick(['a', 'b', 'c'], { title: 'which letters', canPickMany: true })) ?? null,
+  several: async () => (await window.showQuickPick(['a', 'b'], { title: 'several letters', canPickMany: true })) ?? null,
   broken: async () => await window.showQuickPick(Promise.reject(new Error('no items')), { title: 'broken' }).then(v => v ?? null, e => e.message),
   input: async () => await window.showInputBox({ prompt: 'your name' }) ?? null,
   checked: async () => await window.showInputBox({ prompt: 'a port', validateInput: async v => /^\d+$/.test(v) ? (v === '80' ? { message: 'common', severity: vscode.InputBoxValidationSeverity.Info } : undefined) : 'digits expected, not ' + v }) ?? null,
