@@ -174,6 +174,31 @@ func TestCourtOutermostFrame(t *testing.T) {
 	})
 }
 
+// An error that is thrown behind an await in a function that another extension exports is
+// evidence against the caller as well: the stack of the host's report goes on behind it.
+func TestCourtAsyncStack(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		sup, _ := alone(t, extendedOf(t, version, "court"))
+		c := courtCase{crime: "async"}
+		c.commits(t, sup)
+		for _, e := range sup.History() {
+			d := service.DecisionOf(e)
+			if d == nil || d.Verdict != blame.Noted {
+				continue
+			}
+			why := map[string]string{}
+			for _, s := range d.Evidence[0].Suspects {
+				why[string(s.ID)] = strings.Join(s.Why, "; ")
+			}
+			if !strings.Contains(why["hostsup.guilty"], "in its call of hostsup.misled: it fails") || !strings.Contains(why["hostsup.misled"], "had an uncaught error: it fails") {
+				t.Errorf("%v", why)
+			}
+			return
+		}
+		t.Error(told(t, sup, record.KindBlame))
+	})
+}
+
 // A signal from outside speaks against no extension, whatever they are doing.
 func TestCourtOutside(t *testing.T) {
 	everyRelease(t, func(t *testing.T, version string) {

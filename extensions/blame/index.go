@@ -54,17 +54,11 @@ func (x Index) File(name string) (extensions.ID, bool) {
 	return "", false
 }
 
-// Stack returns the extension of a JavaScript stack: that of the first frame with a
-// file of an extension.
+// Stack returns the extension of a JavaScript stack: that of the first frame with a file of
+// an extension.
 func (x Index) Stack(stack string) (extensions.ID, bool) {
-	for line := range strings.Lines(stack) {
-		if file, ok := frame(line); ok { // otherwise it is of the message
-			if id, ok := x.File(file); ok {
-				return id, true
-			}
-		}
-	}
-	return "", false
+	id, _, ok := x.Thrown(stack)
+	return id, ok
 }
 
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

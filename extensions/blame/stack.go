@@ -1,6 +1,7 @@
 package blame
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -28,6 +29,14 @@ func (x Index) Aborted(lines []string) []Share {
 		return []Share{{innermost, 1}, {outermost, 0.5}}
 	}
 	return nil
+}
+
+// Thrown returns the extensions of a JavaScript stack: that of the first frame with a file of
+// an extension, which threw, and that of the last one, which called it. The stack of an error
+// goes on behind an await ("at async f"), so that the last frame mostly is that of the timer
+// or the event with which it began.
+func (x Index) Thrown(stack string) (innermost, outermost extensions.ID, ok bool) {
+	return x.frames(slices.Collect(strings.Lines(stack)))
 }
 
 // frames returns the extensions of the innermost and the outermost frame that have one.

@@ -148,10 +148,12 @@ func (p *editor) apply(r report) {
 		_ = json.Unmarshal(r.arg(2), &missing) // mostly null
 		s.activation(activation.Failed{Host: p.name, Life: r.life, ID: id, Cause: s.text(withoutPrefix(r.text)), Missing: extensions.MakeID(missing.Dependency)})
 	case methodUncaught:
-		if found, ok := s.index.Stack(r.stack); ok {
-			id = found
-		}
 		text := s.text(r.text)
+		if thrown, caller, ok := s.index.Thrown(r.stack); ok {
+			if id = thrown; caller != thrown {
+				s.fault(p.number, blame.Uncaught{Cell: p.cell, Life: r.life, ID: caller, Error: fmt.Sprintf("in its call of %s: %s", thrown, text)})
+			}
+		}
 		name := string(id)
 		if _, known := s.extension(id); known {
 			s.fault(p.number, blame.Uncaught{Cell: p.cell, Life: r.life, ID: id, Error: text})

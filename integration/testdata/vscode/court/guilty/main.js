@@ -14,6 +14,10 @@ const ways = {
   execSync: () => execSync('sleep 300'),
   message: () => vscode.commands.executeCommand('setContext', 'large', 'x'.repeat(80 << 20)),
   state: () => context.globalState.update('large', 'x'.repeat(80 << 20)),
+  async: async () => {
+    setTimeout(() => process.kill(process.pid, 'SIGSEGV'), 3000);
+    await vscode.extensions.getExtension('hostsup.misled').exports.fails();
+  },
   uncaught: () => {
     setTimeout(() => process.abort(), 300);
     throw new Error('nobody catches this');

@@ -13,5 +13,11 @@ exports.activate = (context) => {
     }
     return process.pid;
   }));
-  return { each: (f) => { for (;;) f(); } };
+  return {
+    each: (f) => { for (;;) f(); },
+    fails: async () => {
+      await null;
+      throw new Error('it fails');
+    },
+  };
 };
