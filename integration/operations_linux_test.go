@@ -4,6 +4,7 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -125,4 +126,17 @@ func TestDeletesOfEditsGoToTheTrash(t *testing.T) {
 			mentions(t, string(note), "Path="+strings.ReplaceAll(path, " ", "%20"))
 		})
 	}
+}
+
+// An extension finds those of its own host, whose exports it can use, and not those of other hosts, as in
+// VS Code.
+func TestExtensionsFindThoseOfTheirHost(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		h, _ := operators(t, version, nil)
+		for id, want := range map[string]string{"hostsup.worker": "[hostsup.worker true]", "hostsup.helper": "[none false]"} {
+			if got := fmt.Sprint(resultOf[[]any](t, h, "worker.finds", id)); got != want {
+				t.Errorf("%s: %s, want %s", id, got, want)
+			}
+		}
+	})
 }

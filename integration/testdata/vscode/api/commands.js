@@ -91,5 +91,26 @@ module.exports = context => ({
     md.appendMarkdown('**bold**')
     assert.strictEqual(md.value, '**bold**\\*\\*bold?\\*\\***bold**')
   },
+  'objects of the API do not show the connection': async () => {
+    const e = await window.showTextDocument(await workspace.openTextDocument(await file('text')))
+    const [terminal, item, watcher] = [window.createTerminal({ name: 'looked at' }), window.createStatusBarItem(), workspace.createFileSystemWatcher('**/*.none')]
+    const seen = new Set()
+    const found = []
+    const look = (value, path) => {
+      if (value === null || typeof value !== 'object' && typeof value !== 'function' || seen.has(value) || path.split('.').length > 6) return
+      seen.add(value)
+      if (value[Symbol.for('rpcProxy')] || value[Symbol.for('rpcProtocol')]) { found.push(path); return }
+      for (const name of Object.getOwnPropertyNames(value)) {
+        let next
+        try { next = value[name] } catch { continue } // one that throws shows nothing
+        look(next, `${path}.${name}`)
+      }
+    }
+    await during([terminal, item, watcher], () => {
+      for (const [name, value] of Object.entries({ e, terminal, item, watcher })) look(value, name)
+    })
+    assert.ok(seen.size > 20)
+    assert.deepStrictEqual(found, [])
+  },
   'a module of the host is the API of its extension': () => assert.ok(require('vscode') === vscode && Range === vscode.Range),
 })

@@ -159,6 +159,16 @@ module.exports = () => ({
     assert.strictEqual(t.exitStatus.code, 3)
     assert.strictEqual(t.exitStatus.reason, vscode.TerminalExitReason.Process)
   },
+  'onDidWriteTerminalData tells what a terminal writes': async () => {
+    const opened = next(window.onDidOpenTerminal)
+    let all = ''
+    const told = next(window.onDidWriteTerminalData, e => (all += e.data).includes('written'))
+    const t = window.createTerminal({ name: 'writes', shellPath: '/bin/sh', shellArgs: ['-c', 'printf wri; printf "tten\\n"; read line'] })
+    await during([t], async () => {
+      assert.ok(await opened === t)
+      assert.ok((await told).terminal === t)
+    })
+  },
   'a terminal of an extension is opened, written to and closed': async () => {
     const write = new vscode.EventEmitter()
     const close = new vscode.EventEmitter()

@@ -47,5 +47,7 @@ exports.activate = name => context => {
   command('show', async path => { await window.showTextDocument(await workspace.openTextDocument(Uri.file(path))) })
   command('write', (path, text) => workspace.fs.writeFile(Uri.file(path), Buffer.from(text)))
   command('run', (what, ...args) => commands.executeCommand(what, ...args))
+  // What another extension, which may be in another host, is from here.
+  command('finds', id => [vscode.extensions.getExtension(id)?.id ?? 'none', vscode.extensions.all.some(x => x.id === id)])
   command('texts', () => Object.fromEntries(workspace.textDocuments.map(d => [short(d.uri), d.getText()])))
 }
