@@ -79,7 +79,7 @@ func TestLanguageFeaturesOfAllHosts(t *testing.T) {
 				`{"resource":"` + file + `","textEdit":{"range":` + rng(2, 8, 2, 11) + `,"text":"uno"}}]}`, lang.Query{Feature: lang.FeatureRename, Text: "uno"}},
 			{`{"range":` + rng(1, 0, 1, 3) + `,"text":"one"}`, lang.Query{Feature: lang.FeaturePrepareRename}},
 			{list(`{"start":0,"end":2}`, `{"start":1,"end":2,"kind":"region"}`), lang.Query{Feature: lang.FeatureFolding}},
-			{list(list(rng(1, 0, 1, 3), rng(1, 0, 1, 7))), lang.Query{Feature: lang.FeatureSelections, Positions: []lang.Position{at}}},
+			{list(list(rng(1, 0, 1, 3), rng(1, 0, 1, 7), rng(0, 0, 3, 0))), lang.Query{Feature: lang.FeatureSelections, Positions: []lang.Position{at}}},
 			{list(
 				`{"position":{"line":0,"character":0},"length":3,"type":"keyword"}`, `{"position":{"line":0,"character":4},"length":3,"type":"variable","modifiers":["declaration"]}`,
 				`{"position":{"line":1,"character":0},"length":3,"type":"variable"}`, `{"position":{"line":1,"character":4},"length":3,"type":"variable"}`,

@@ -42,7 +42,9 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	work := s.foldersOf(h, p, config, watcher)
 	activate := func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }
 	asks := s.questionsOf(h, p)
-	features := language.New(language.Options{Documents: docs, Activate: activate, Start: func(ctx context.Context) error { return h.Raise(ctx) }})
+	features := language.New(language.Options{
+		Documents: docs, Activate: activate, Start: func(ctx context.Context) error { return h.Raise(ctx) }, Configuration: known(langs, docs),
+	})
 	return workbench.New(
 		all.Service, watcher,
 		terminals.New(terminals.Options{Folder: work.First, Activate: activate}),

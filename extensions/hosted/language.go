@@ -15,6 +15,8 @@ import (
 	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/documents"
 	"github.com/hostsup/hostsup/workbench/language"
+	"github.com/hostsup/hostsup/workbench/language/builtin"
+	"github.com/hostsup/hostsup/workbench/languages"
 )
 
 // languageQuery is what [services.AskLanguage] reads.
@@ -44,6 +46,8 @@ func (s *services) AskLanguage(ctx context.Context, host string, query json.RawM
 	if err != nil {
 		return nil, err
 	}
+	own := q.Provided
+	q.Provided = own || len(benches) > 1 // what the editor itself knows does not hide what extensions of another host know
 	for _, w := range benches {
 		var out any
 		if out, err = askBench(ctx, w, q); err == nil {
@@ -54,7 +58,23 @@ func (s *services) AskLanguage(ctx context.Context, host string, query json.RawM
 		}
 		err = fmt.Errorf("%w: %w", extensions.ErrNoProvider, err)
 	}
+	if q.Provided && !own {
+		q.Provided = false
+		if out, builtin := askBench(ctx, benches[0], q); builtin == nil {
+			return json.Marshal(out)
+		}
+	}
 	return nil, err
+}
+
+// known returns what is known of the language of a document. What cannot be read is left out.
+func known(langs *languages.Service, docs *documents.Service) func(string, workbench.URI) builtin.Language {
+	return func(id string, uri workbench.URI) builtin.Language {
+		c, _ := langs.Configuration(id)
+		return builtin.Language{
+			Words: c.Words, Brackets: c.Brackets, OffSide: c.OffSide, FoldStart: c.FoldStart, FoldEnd: c.FoldEnd, TabSize: docs.TabSize(uri),
+		}
+	}
 }
 
 // askBench asks the extensions of one workbench.

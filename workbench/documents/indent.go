@@ -3,6 +3,7 @@ package documents
 import (
 	"strings"
 
+	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/text"
 )
 
@@ -26,6 +27,17 @@ func (s *Service) firstOptions(d *document) editorOptions {
 		in = detect(d.model.Text(), in)
 	}
 	return editorOptions{TabSize: in.TabSize, IndentSize: in.TabSize, OwnIndent: "tabSize", InsertSpaces: !in.Tabs, Cursor: 1, LineNumbers: 1}
+}
+
+// TabSize returns the columns of a tab in a document that is open, as its editors begin with; 4 for other
+// documents.
+func (s *Service) TabSize(uri workbench.URI) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.documents[uri.String()]; d != nil {
+		return s.firstOptions(d).TabSize
+	}
+	return 4
 }
 
 const (

@@ -28,6 +28,8 @@ type question struct {
 	only func(p *provider) bool  // nil: all providers
 	with func(p *provider) []any // in the place of args, if it is different for each provider
 	size *atomic.Int64           // bytes of the answers so far
+
+	listed *atomic.Bool // a provider has answered with a list; nil: it does not matter
 }
 
 // item is a part of what a provider has answered, as the host has sent it.
@@ -188,6 +190,9 @@ func (s *Service) provide(ctx context.Context, f feature, q question, p scored, 
 	}
 	if err := within(q.size, len(raw)); err != nil {
 		return answer{err: &ProviderError{p.host, q.name, err}}
+	}
+	if q.listed != nil && !isNothing(raw) {
+		q.listed.Store(true)
 	}
 	items, ids, err := f.parse(raw)
 	if err != nil {

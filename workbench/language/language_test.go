@@ -3,10 +3,12 @@ package language
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/text"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -84,6 +86,11 @@ func rawItems(texts ...string) (out []item) {
 	return out
 }
 
+// lines is a document with empty lines.
+func lines(n int) document {
+	return document{text: func() *text.Text { return text.New(strings.Repeat("\n", n-1), text.LF) }}
+}
+
 func TestMerge(t *testing.T) {
 	at := func(l1, c1, l2, c2 int) string {
 		raw, _ := json.Marshal(Range{Position{l1, c1}, Position{l2, c2}}.wire())
@@ -115,7 +122,7 @@ func TestMerge(t *testing.T) {
 			`[{"name":"a","kind":4},{"name":"a","kind":5}]`,
 		},
 	} {
-		out, err := merge(&c.q, c.in)
+		out, err := merge(&c.q, lines(20), c.in)
 		if got, _ := json.Marshal(rawOf(out)); string(got) != c.want || err != nil {
 			t.Errorf("%s: %s, %v\nwant %s", c.q.Feature, got, err, c.want)
 		}
@@ -184,7 +191,7 @@ func FuzzParse(f *testing.F) {
 			items[i].p.provider = &provider{rest: []json.RawMessage{nil, json.RawMessage(`{"tokenTypes":["a"],"tokenModifiers":["b"]}`)}}
 		}
 		q := Query{Feature: Feature(name)}
-		if items, err = merge(&q, items); err == nil {
+		if items, err = merge(&q, lines(20), items); err == nil {
 			_, _ = decoders[q.Feature](items)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/text"
 )
 
 // sortKey is what items are ordered by.
@@ -29,7 +30,7 @@ type sortKey struct {
 
 // merge puts the items of all providers into the order of VS Code, and leaves out those that it leaves
 // out.
-func merge(q *Query, items []item) ([]item, error) {
+func merge(q *Query, d document, items []item) ([]item, error) {
 	var order func(a, b *sortKey) int
 	switch q.Feature {
 	case FeatureSymbols, FeatureLinks:
@@ -47,9 +48,9 @@ func merge(q *Query, items []item) ([]item, error) {
 			return cmp.Or(compareBool(b.hasProblems(), a.hasProblems()), compareBool(b.Preferred, a.Preferred))
 		}
 	case FeatureFolding:
-		return mergeFolding(items)
+		return mergeFolding(items, d.text().Count())
 	case FeatureSelections:
-		return mergeSelections(items)
+		return mergeSelections(items, d.text())
 	case FeatureWorkspaceSymbol:
 		return distinct(items), nil
 	case FeatureInline:
@@ -203,8 +204,8 @@ func distinct(items []item) []item {
 }
 
 // mergeFolding orders ranges by their start, and leaves out those that begin where another one does or
-// that cross another one.
-func mergeFolding(items []item) ([]item, error) {
+// that cross another one or the end of the document, which has so many lines.
+func mergeFolding(items []item, lines int) ([]item, error) {
 	type folding struct {
 		item
 		at wireFolding
@@ -215,7 +216,9 @@ func mergeFolding(items []item) ([]item, error) {
 		if err := it.decode(&f.at); err != nil {
 			return nil, err
 		}
-		all = append(all, f)
+		if f.at.Start > 0 && f.at.End > f.at.Start && f.at.End <= lines {
+			all = append(all, f)
+		}
 	}
 	slices.SortStableFunc(all, func(a, b folding) int { return cmp.Or(a.at.Start-b.at.Start, a.rank-b.rank) })
 	var out []item
@@ -234,8 +237,8 @@ func mergeFolding(items []item) ([]item, error) {
 }
 
 // mergeSelections returns an item for each position: the ranges of all providers that contain each
-// other, the smallest first.
-func mergeSelections(items []item) ([]item, error) {
+// other, the smallest first, with the lines of the document between them.
+func mergeSelections(items []item, t *text.Text) ([]item, error) {
 	var all [][]json.RawMessage
 	for _, it := range items {
 		var list [][]json.RawMessage
@@ -279,6 +282,10 @@ func mergeSelections(items []item) ([]item, error) {
 				chain = append(chain, b.raw)
 				last = &sorted[i]
 			}
+		}
+		chain, err := withLines(t, chain)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, item{raw: encode(chain)})
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostsup/hostsup/workbench"
@@ -40,6 +41,8 @@ type Query struct {
 	Kind string `json:"kind,omitempty"`
 	// Resolve is how many items are resolved before they are returned; see [Service.Resolve].
 	Resolve int `json:"resolve,omitempty"`
+	// Provided says that it is [ErrNoProvider] if only the editor itself has an answer; see [Service.Ask].
+	Provided bool `json:"provided,omitempty"`
 	// TabSize is that of the formatting features; 0 means 4.
 	TabSize int `json:"tabSize,omitempty"`
 	// Tabs makes the formatting features indent with tabs.
@@ -148,7 +151,7 @@ func (s *Service) items(ctx context.Context, q *Query, caller *workbench.Call) (
 		}
 		defer done()
 	}
-	ask := question{name: q.Feature, doc: d, args: q.args(d.whole)}
+	ask := question{name: q.Feature, doc: d, args: q.args(d.whole), listed: &atomic.Bool{}}
 	switch q.Feature {
 	case FeatureFormatOnType: // only the first provider counts, for its characters
 		first := s.find(features[q.Feature], d)
@@ -165,6 +168,7 @@ func (s *Service) items(ctx context.Context, q *Query, caller *workbench.Call) (
 		ask.only = func(p *provider) bool { return string(p.rest[1]) == "true" }
 	}
 	items, err := s.ask(ctx, ask)
+	items, err = s.withBuiltin(ctx, q, d, items, ask.listed.Load(), err)
 	if q.Feature == FeatureFormat && len(items) == 0 && (err == nil || errors.Is(err, ErrNoProvider)) {
 		byRange := *q
 		byRange.Feature, byRange.Range = FeatureFormatRange, nil
@@ -177,7 +181,7 @@ func (s *Service) items(ctx context.Context, q *Query, caller *workbench.Call) (
 	if err != nil {
 		return nil, err
 	}
-	if items, err = merge(q, items); err != nil {
+	if items, err = merge(q, d, items); err != nil {
 		return nil, err
 	}
 	switch q.Feature {
@@ -341,6 +345,11 @@ func (it item) decode(to any) error {
 //	                       Supertypes, Subtypes
 //	[]InlineCompletion     FeatureInline
 //	*LinkedRanges          FeatureLinked; nil if nothing is linked
+//
+// Without a provider, or if none has an answer, [FeatureHighlights] has the occurrences of the word, and
+// [FeatureFolding] what is indented; the words and the whole text are always among [FeatureSelections], and
+// brackets if there is no provider. So it is in VS Code. NOTE: The text is not parsed, so that brackets in
+// strings count.
 //
 // The error is [ErrNoProvider] if no provider fits, [ErrRejected] if something cannot be renamed, that of
 // the document if it cannot be opened, and that of a provider if no provider has an answer. If the life of

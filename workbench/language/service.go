@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/documents"
+	"github.com/hostsup/hostsup/workbench/language/builtin"
 )
 
 // ErrNoProvider means that no extension that is active provides the feature for the document.
@@ -27,6 +28,8 @@ type Options struct {
 	// Start starts the first host, and waits until it is up. It is called for a question while no host is
 	// up; nil starts nothing.
 	Start func(ctx context.Context) error
+	// Configuration returns what is known of a language for a document in it; nil: nothing is.
+	Configuration func(language string, uri workbench.URI) builtin.Language
 	// Patience bounds how long a question whose life ended waits for the next life's providers. 0 means
 	// 30 s.
 	Patience time.Duration

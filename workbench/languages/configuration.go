@@ -17,6 +17,11 @@ type Configuration struct {
 	// Words matches a word. It is VS Code's default unless the language has its own that package
 	// regexp has.
 	Words *regexp.Regexp
+	// OffSide says that blocks are what is indented, without an end of their own.
+	OffSide bool
+	// FoldStart and FoldEnd match lines that begin and end a region; nil: the language has none, or one
+	// that package regexp has not.
+	FoldStart, FoldEnd *regexp.Regexp
 }
 
 // defaultWords is the word pattern of VS Code for languages without their own.
@@ -27,6 +32,9 @@ var defaultWords = regexp.MustCompile("(-?\\d*\\.\\d\\w*)|([^`~!@#$%^&*()\\-=+\\
 // returned with it. A language without files has the defaults.
 func (r *Registry) Configuration(language string) (Configuration, error) {
 	c := Configuration{Words: defaultWords}
+	if language == PlainText { // as VS Code has it without an extension
+		c.Brackets, c.OffSide = [][2]string{{"(", ")"}, {"[", "]"}, {"{", "}"}}, true
+	}
 	var errs []error
 	for _, file := range r.files[language] {
 		parts, err := model.Read(file)
@@ -53,6 +61,7 @@ func (c *Configuration) add(parts map[string]any) error {
 		} `json:"comments"`
 		Brackets json.RawMessage `json:"brackets"`
 		Words    json.RawMessage `json:"wordPattern"`
+		Folding  json.RawMessage `json:"folding"`
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
 		return err
@@ -78,7 +87,27 @@ func (c *Configuration) add(parts map[string]any) error {
 			c.Words = re
 		}
 	}
+	c.addFolding(in.Folding)
 	return nil
+}
+
+func (c *Configuration) addFolding(raw json.RawMessage) {
+	var in struct {
+		OffSide bool `json:"offSide"`
+		Markers struct {
+			Start string `json:"start"`
+			End   string `json:"end"`
+		} `json:"markers"`
+	}
+	if len(raw) == 0 || json.Unmarshal(raw, &in) != nil {
+		return
+	}
+	c.OffSide, c.FoldStart, c.FoldEnd = in.OffSide, nil, nil
+	start, err := regexp.Compile(in.Markers.Start)
+	end, err2 := regexp.Compile(in.Markers.End)
+	if errors.Join(err, err2) == nil && in.Markers.Start != "" && in.Markers.End != "" {
+		c.FoldStart, c.FoldEnd = start, end
+	}
 }
 
 func pairsOf(raw []byte) (out [][2]string) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -137,4 +138,34 @@ func FuzzLanguages(f *testing.F) {
 			t.Errorf("%q is in %q, which is not known", path, got)
 		}
 	})
+}
+
+func TestFoldingOfALanguage(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`: "false  ", `{"folding":{"offSide":true}}`: "true  ", `{"folding":7}`: "false  ",
+		`{"folding":{"markers":{"start":"^a","end":"^b"}}}`:        "false ^a ^b",
+		`{"folding":{"markers":{"start":"^(?!a)","end":"^b"}}}`:    "false  ",
+		`{"folding":{"offSide":true,"markers":{"start":"^only"}}}`: "true  ",
+	} {
+		c := Configuration{}
+		var parts map[string]any
+		if err := json.Unmarshal([]byte(text), &parts); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.add(parts); err != nil {
+			t.Fatal(err)
+		}
+		pattern := func(re *regexp.Regexp) string {
+			if re == nil {
+				return ""
+			}
+			return re.String()
+		}
+		if got := fmt.Sprintf("%t %s %s", c.OffSide, pattern(c.FoldStart), pattern(c.FoldEnd)); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	if c, err := New(nil).Configuration(PlainText); err != nil || !c.OffSide || len(c.Brackets) != 3 {
+		t.Errorf("%+v %v", c, err)
+	}
 }
