@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hostsup/hostsup/workbench"
 )
@@ -87,10 +89,27 @@ func (s *Service) message(ctx context.Context, c *workbench.Call) (any, error) {
 	return s.resolve(ctx, q).answer(), nil
 }
 
-// chosen returns the index of the item with a label.
+// icon matches an icon in a label, such as "$(git-branch) main" has, with the spaces after it.
+var icon = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\([a-z0-9-]+(~[a-z]+)?\) *`) })
+
+// chosen returns the index of the item with a label. The label may be without its icons if it is that of
+// one item alone.
 func chosen(labels []string, label string) (int, error) {
 	if i := slices.Index(labels, label); i >= 0 {
 		return i, nil
+	}
+	found := -1
+	for i, l := range labels {
+		if icon().ReplaceAllString(l, "") != label {
+			continue
+		}
+		if found >= 0 {
+			return 0, fmt.Errorf("%w: %q is several of the items; give one with its icon", ErrAnswer, short(label))
+		}
+		found = i
+	}
+	if found >= 0 {
+		return found, nil
 	}
 	return 0, fmt.Errorf("%w: %q is not one of the items", ErrAnswer, short(label))
 }

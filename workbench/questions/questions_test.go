@@ -125,3 +125,13 @@ func TestOpenQuestionsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestLabelsWithoutIcons(t *testing.T) {
+	labels := []string{"$(git-branch) main", "$(tag) v1", "$(git-branch) v1", "$(sync~spin) Fetch", "plain"}
+	for label, want := range map[string]int{"main": 0, "$(tag) v1": 1, "Fetch": 3, "plain": 4, "v1": -1, "other": -1, "": -1} {
+		i, err := chosen(labels, label)
+		if want < 0 && !errors.Is(err, ErrAnswer) || want >= 0 && (i != want || err != nil) {
+			t.Errorf("%q: %d, %v, want %d", label, i, err, want)
+		}
+	}
+}
