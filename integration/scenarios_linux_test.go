@@ -38,8 +38,9 @@ import (
 //	go test -run TestScenariosPage ./integration -update
 type scenario struct {
 	ID         string            // of the extension, publisher.name
-	Extensions []string          // its folder and those that it needs: below extensions of the release, or npm:PACKAGE
+	Extensions []string          // its folder and those that it needs: below extensions of the release, npm:PACKAGE, or own:NAME below testdata
 	Settings   map[string]any    // of the user
+	Questions  map[string]string // answers of questions, by patterns
 	Files      map[string]string // of the workspace
 	Before     func(t testing.TB, work string)
 	Steps      []scenarioStep
@@ -84,7 +85,7 @@ func (s scenario) String() string { return s.ID }
 
 // allScenarios returns those of all lists.
 func allScenarios() []scenario {
-	return slices.Concat(languageScenarios, builtinScenarios, popularScenarios)
+	return slices.Concat(languageScenarios, builtinScenarios, refusedScenarios, popularScenarios)
 }
 
 // scenarioRun is a scenario that runs.
@@ -191,8 +192,10 @@ func (sc *scenarioRun) config(version, dir string) string {
 	for _, e := range sc.Extensions {
 		if name, npm := strings.CutPrefix(e, "npm:"); npm {
 			user = append(user, published(sc.t, name))
+		} else if name, own := strings.CutPrefix(e, "own:"); own {
+			user = append(user, ownExtension(sc.t, name))
 		} else {
-			builtin = append(builtin, published(sc.t, strings.TrimPrefix(releases[version].root, peerDir+"/"), "extensions", e))
+			builtin = append(builtin, builtinExtension(sc.t, version, e))
 		}
 	}
 	quoted := func(v any) string {
@@ -206,9 +209,13 @@ func (sc *scenarioRun) config(version, dir string) string {
 	maps.Copy(settings, sc.Settings)
 	commands := []string{}
 	for _, s := range sc.Steps {
-		if s.Command != "" {
+		if s.Command != "" && !slices.Contains(commands, s.Command) {
 			commands = append(commands, s.Command)
 		}
+	}
+	var questions strings.Builder
+	for _, pattern := range slices.Sorted(maps.Keys(sc.Questions)) {
+		fmt.Fprintf(&questions, "    question %s { answer = %s }\n", quoted(pattern), quoted(sc.Questions[pattern]))
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "supervisor { state_dir = %q }\n", filepath.Join(dir, "state"))
@@ -230,10 +237,10 @@ func (sc *scenarioRun) config(version, dir string) string {
       languages = true
       commands  = %[10]s
     }
-  }
+%[11]s  }
 }
 `, quoted(spec.Command), spec.Env["HOME"], spec.Env["PATH"], sc.mark, quoted(builtin), quoted(user), sc.work,
-		filepath.Join(dir, "storage"), quoted(settings), quoted(commands))
+		filepath.Join(dir, "storage"), quoted(settings), quoted(commands), questions.String())
 	return out.String()
 }
 

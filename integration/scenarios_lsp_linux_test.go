@@ -131,7 +131,8 @@ var lspMethods = map[lang.Feature]string{
 func (d *lspDoor) ask(s scenarioStep) (string, error) {
 	switch {
 	case s.Command != "":
-		return d.a.call("workspace/executeCommand", dict{"command": "hostsup.code", "arguments": append(list{s.Command}, s.Arguments...)})
+		out, err := d.a.call("workspace/executeCommand", dict{"command": "hostsup.code", "arguments": append(list{s.Command}, s.Arguments...)})
+		return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(out), err // as other doors write them
 	case s.Feature == lang.FeatureWorkspaceSymbol:
 		out, err := d.a.call("workspace/symbol", dict{"query": s.At})
 		return d.text(s, "", out, err)
