@@ -24,6 +24,9 @@ type langQuery struct {
 	Wait float64 `json:"waitSeconds,omitempty"`
 }
 
+// maxResolved is how many links and lenses get their targets and titles, which extensions find one by one.
+const maxResolved = 1000
+
 // langFeatures are the features of the verb, with what they need as the last argument.
 var langFeatures = map[language.Feature]string{
 	language.FeatureHover: "", language.FeatureDefinition: "", language.FeatureDeclaration: "", language.FeatureTypeDefinition: "",
@@ -127,6 +130,9 @@ func (q *langQuery) read(given []string) error {
 		return nil
 	case more != "":
 		q.Text = given[2]
+	}
+	if q.Feature == language.FeatureLinks || q.Feature == language.FeatureLenses {
+		q.Resolve = maxResolved
 	}
 	file, line, column := given[1], "", ""
 	if m := filePosition.FindStringSubmatch(file); m != nil && !exists(file) {

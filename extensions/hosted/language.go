@@ -106,8 +106,12 @@ func (s *services) benches(host string) (out []*workbench.Workbench, err error) 
 	return nil, fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host)
 }
 
-// problems opens a document in a tab and waits until extensions have reported something about it, or the
-// time is over. If an extension could not be activated, no problems are an error.
+// quiet is how long extensions must have reported nothing more: TypeScript, for one, reports what it finds
+// in three parts.
+const quiet = 250 * time.Millisecond
+
+// problems opens a document in a tab and waits until extensions have reported something about it, and
+// nothing more for a while, or the time is over. If an extension could not be activated, no problems are an error.
 func problems(ctx context.Context, w *workbench.Workbench, q languageQuery) ([]problem, error) {
 	const usual = 5 * time.Second
 	wait := usual
@@ -141,24 +145,30 @@ func problems(ctx context.Context, w *workbench.Workbench, q languageQuery) ([]p
 	}
 	end := time.NewTimer(wait)
 	defer end.Stop()
+	var calm <-chan time.Time // passes some time after the last report
 	for {
-		if found := all.Diagnostics(q.URI); len(found) > 0 {
-			return problemsOf(found), nil
+		found := all.Diagnostics(q.URI)
+		if len(found) > 0 && calm == nil {
+			calm = time.After(quiet)
 		}
 		select {
 		case <-changed:
+			calm = nil
+			continue
+		case <-calm:
 		case <-end.C:
-			if inactive != nil {
+			if inactive != nil && len(found) == 0 {
 				return nil, inactive // what would report problems is not there
 			}
-			return []problem{}, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+		return problemsOf(all.Diagnostics(q.URI)), nil
 	}
 }
 
-func problemsOf(found []diagnostics.Diagnostic) (out []problem) {
+func problemsOf(found []diagnostics.Diagnostic) []problem {
+	out := []problem{}
 	for _, d := range found {
 		at := language.Range{
 			Start: language.Position{Line: d.StartLine - 1, Character: d.StartColumn - 1},

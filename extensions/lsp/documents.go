@@ -54,13 +54,13 @@ func (s *Server) adopt(v *view) error {
 	return nil
 }
 
-// use makes the text of a client that of the document, unless the client is about to take that of the
-// document.
+// use makes the text of a client that of the document, which is the one in the active editor then, unless
+// the client is about to take that of the document.
 func (s *Server) use(c *session, uri workbench.URI) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v := s.find(c, uri.String()); v != nil && !v.sending {
-		return s.adopt(v)
+		return s.edited(v)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (s *Server) change(c *session, uri workbench.URI, version int, changes []co
 	return s.edited(v)
 }
 
-// edited makes a document that a client has opened or changed the one in the active editor. The caller
+// edited makes a document that a client has opened, changed or asked about the one in the active editor. The caller
 // must hold mu.
 func (s *Server) edited(v *view) error {
 	if err := s.adopt(v); err != nil {

@@ -179,6 +179,20 @@ func (o *Document) Pin() error {
 	})
 }
 
+// Reveal is Pin for a document that extensions shall see in an editor, as if a user looked at it: those of
+// TypeScript of VS Code 1.100 tell their server the settings only of such documents. It is shown in a group
+// beside the active one, or in that one if nothing is shown there.
+func (o *Document) Reveal() error {
+	return o.with(func(d *document) error {
+		if !o.pinned {
+			o.pinned = true
+			d.pins++
+		}
+		o.s.reveal(d)
+		return nil
+	})
+}
+
 // Focus is [Document.Show] for a document that is not the active one.
 func (o *Document) Focus() error {
 	return o.with(func(d *document) error {

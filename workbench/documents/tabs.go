@@ -58,6 +58,26 @@ func (s *Service) pin(d *document) {
 	s.sync()
 }
 
+// reveal gives a document an editor, if it has none. The caller must hold mu.
+func (s *Service) reveal(d *document) {
+	for _, g := range s.groups {
+		if g.active != nil && g.active.doc == d {
+			return
+		}
+	}
+	g := s.active
+	if g.active != nil {
+		g = s.groupAt(beside)
+	}
+	i := slices.IndexFunc(g.tabs, func(t *tab) bool { return t.doc == d })
+	if i < 0 {
+		i = len(g.tabs)
+		g.tabs = append(g.tabs, &tab{doc: d, pinned: true, editor: s.newEditor(d)})
+	}
+	g.active = g.tabs[i]
+	s.sync()
+}
+
 // unpin closes the tab that pin has opened, when nothing pins the document any more. The caller must hold
 // mu and call sync.
 func (s *Service) unpin(d *document) {

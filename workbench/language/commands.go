@@ -174,10 +174,6 @@ func (s *Service) execute(ctx context.Context, c *workbench.Call, cmd command, r
 		}
 	}
 	items, err := s.items(ctx, &q, c)
-	if q.Feature == FeatureTokens && errors.Is(err, ErrNoProvider) {
-		q.Feature = FeatureRangeTokens
-		items, err = s.items(ctx, &q, c)
-	}
 	var ended *actors.HostError
 	var failed *ProviderError
 	switch {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/text"
 )
@@ -39,7 +40,8 @@ type Query struct {
 	Automatic bool `json:"automatic,omitempty"`
 	// Kind is the kind of code actions, with the kinds below it; "" means all.
 	Kind string `json:"kind,omitempty"`
-	// Resolve is how many items are resolved before they are returned; see [Service.Resolve].
+	// Resolve is how many items are resolved before they are returned; see [Service.Resolve]. An item that
+	// its provider fails to resolve is returned as it is.
 	Resolve int `json:"resolve,omitempty"`
 	// Provided says that it is [ErrNoProvider] if only the editor itself has an answer; see [Service.Ask].
 	Provided bool `json:"provided,omitempty"`
@@ -169,6 +171,11 @@ func (s *Service) items(ctx context.Context, q *Query, caller *workbench.Call) (
 	}
 	items, err := s.ask(ctx, ask)
 	items, err = s.withBuiltin(ctx, q, d, items, ask.listed.Load(), err)
+	if q.Feature == FeatureTokens && errors.Is(err, ErrNoProvider) { // TypeScript has them for ranges only
+		byRange := *q
+		byRange.Feature, byRange.Range = FeatureRangeTokens, nil
+		return s.items(ctx, &byRange, caller)
+	}
 	if q.Feature == FeatureFormat && len(items) == 0 && (err == nil || errors.Is(err, ErrNoProvider)) {
 		byRange := *q
 		byRange.Feature, byRange.Range = FeatureFormatRange, nil
@@ -197,8 +204,13 @@ func (s *Service) items(ctx context.Context, q *Query, caller *workbench.Call) (
 			continue
 		}
 		left--
-		if items[i], err = s.resolve(ctx, it, q.Feature); err != nil {
-			return nil, err
+		var refused *codec.Error
+		now, err := s.resolve(ctx, it, q.Feature)
+		switch {
+		case err == nil:
+			items[i] = now
+		case !errors.As(err, &refused) || ctx.Err() != nil:
+			return nil, err // else the item stays as it is, as in VS Code
 		}
 	}
 	if q.commandsOnly {
@@ -207,12 +219,24 @@ func (s *Service) items(ctx context.Context, q *Query, caller *workbench.Call) (
 	return items, nil
 }
 
+// visible are the features whose answers depend on settings that some extensions read only for documents
+// in an editor.
+var visible = map[Feature]bool{
+	FeatureActions: true, FeatureHints: true, FeatureCompletion: true, FeatureRename: true, FeatureFormat: true, FeatureFormatRange: true, FeatureLenses: true,
+}
+
 // open opens the document of a question until done is called, and activates the extensions of its
 // language. A confined caller must be allowed to read the document.
 func (s *Service) open(ctx context.Context, q *Query, caller *workbench.Call) (d document, done func(), err error) {
 	open, err := s.opt.Documents.OpenFor(ctx, q.URI, caller)
 	if err != nil {
 		return d, nil, err
+	}
+	if caller == nil && visible[q.Feature] { // an extension that asks decides itself what is shown
+		if err := open.Reveal(); err != nil {
+			open.Close()
+			return d, nil, err
+		}
 	}
 	d = document{uri: open.URI(), language: open.Language(), recursive: q.recursive, text: func() *text.Text {
 		t, _ := open.Text()
