@@ -28,19 +28,15 @@ const (
 var absentFeatures = map[string]map[lang.Feature]string{
 	doorVerb: {
 		lang.FeatureFormatRange: "the verb formats whole files", lang.FeatureFormatOnType: "it is about typing",
-		lang.FeaturePrepareRename: "it is the first half of a rename", lang.FeatureSelections: "it is about a selection in an editor",
-		lang.FeatureRangeTokens: "the verb has the tokens of whole files", lang.FeaturePresentations: "it is about picking a color",
-		lang.FeatureCallHierarchy: "the verb has no hierarchies", lang.FeatureTypeHierarchy: "the verb has no hierarchies",
-	},
-	doorLSP: {
-		lang.FeatureFormatOnType: "the characters of extensions come too late for LSP", lang.FeatureRangeTokens: "the tokens of whole files are served",
-		lang.FeatureColors: "the LSP server does not serve colors", lang.FeaturePresentations: "the LSP server does not serve colors",
-		lang.FeatureCallHierarchy: "the LSP server has no hierarchies", lang.FeatureTypeHierarchy: "the LSP server has no hierarchies",
+		lang.FeaturePrepareRename: "it is the first half of a rename", lang.FeatureRangeTokens: "the verb has the tokens of whole files",
+		lang.FeaturePresentations: "it is about picking a color",
+		lang.FeatureCallHierarchy: "it is the first half of incoming-calls", lang.FeatureTypeHierarchy: "it is the first half of supertypes",
 	},
 	doorMCP: noTools(
 		lang.FeatureDeclaration, lang.FeatureHighlights, lang.FeatureSignature, lang.FeatureFormatRange, lang.FeatureFormatOnType, lang.FeaturePrepareRename,
 		lang.FeatureActions, lang.FeatureLenses, lang.FeatureFolding, lang.FeatureSelections, lang.FeatureTokens, lang.FeatureRangeTokens, lang.FeatureHints,
 		lang.FeatureLinks, lang.FeatureColors, lang.FeaturePresentations, lang.FeatureCallHierarchy, lang.FeatureTypeHierarchy,
+		lang.FeatureSupertypes, lang.FeatureSubtypes, lang.FeatureInline, lang.FeatureLinked,
 	),
 }
 
@@ -85,14 +81,12 @@ func (d *goDoor) ask(s scenarioStep) (string, error) {
 	file, line, column := d.sc.place(s)
 	q := lang.Query{Feature: s.Feature, URI: bench.File(file), Position: lang.Position{Line: line - 1, Character: column - 1}, Text: s.Text, Kind: s.Kind}
 	switch s.Feature {
+	case lang.FeatureLinks, lang.FeatureLenses:
+		q.Resolve = 100
 	case lang.FeatureWorkspaceSymbol:
 		q.Text = s.At
 	case lang.FeatureSelections:
 		q.Positions = []lang.Position{q.Position}
-	case lang.FeatureCallHierarchy, lang.FeatureTypeHierarchy:
-		if s.Related != "" {
-			return d.related(s, q)
-		}
 	}
 	raw, err := json.Marshal(q)
 	if err != nil {
@@ -103,21 +97,6 @@ func (d *goDoor) ask(s scenarioStep) (string, error) {
 	}
 	lines, err := lang.Lines(s.Feature, file, raw)
 	return strings.Join(lines, "\n"), err
-}
-
-// related asks for those around the first item of a hierarchy.
-func (d *goDoor) related(s scenarioStep, q lang.Query) (string, error) {
-	all := serviceOf[*lang.Service](d.sc.t, d.sc.code)
-	roots, err := lang.Get[[]lang.HierarchyItem](ctx(d.sc.t), all, q)
-	if err != nil || len(roots) == 0 {
-		return "", err
-	}
-	list, err := all.Related(ctx(d.sc.t), roots[0], s.Related)
-	var out []string
-	for _, i := range list {
-		out = append(out, fmt.Sprintf("%s:%d:%d %s %s", i.URI.Path(), i.Selection.Start.Line+1, i.Selection.Start.Character+1, i.Kind, i.Name))
-	}
-	return strings.Join(out, "\n"), err
 }
 
 // verbDoor is the program, as a user runs it.

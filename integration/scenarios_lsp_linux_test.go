@@ -125,7 +125,9 @@ var lspMethods = map[lang.Feature]string{
 	lang.FeatureFolding: "foldingRange", lang.FeatureSelections: "selectionRange", lang.FeatureTokens: "semanticTokens/full", lang.FeatureHints: "inlayHint",
 	lang.FeatureLinks: "documentLink", lang.FeatureFormatRange: "rangeFormatting", lang.FeatureFormatOnType: "onTypeFormatting",
 	lang.FeatureRangeTokens: "semanticTokens/range", lang.FeatureColors: "documentColor", lang.FeaturePresentations: "colorPresentation",
-	lang.FeatureCallHierarchy: "prepareCallHierarchy", lang.FeatureTypeHierarchy: "prepareTypeHierarchy",
+	lang.FeatureCallHierarchy: "prepareCallHierarchy", lang.FeatureTypeHierarchy: "prepareTypeHierarchy", lang.FeatureInline: "inlineCompletion",
+	lang.FeatureLinked: "linkedEditingRange", lang.FeatureIncoming: "prepareCallHierarchy", lang.FeatureOutgoing: "prepareCallHierarchy",
+	lang.FeatureSupertypes: "prepareTypeHierarchy", lang.FeatureSubtypes: "prepareTypeHierarchy",
 }
 
 func (d *lspDoor) ask(s scenarioStep) (string, error) {
@@ -176,7 +178,69 @@ func (d *lspDoor) ask(s scenarioStep) (string, error) {
 	}
 	p["context"] = context
 	out, err := d.a.call("textDocument/"+lspMethods[s.Feature], p)
+	switch {
+	case s.Feature == lang.FeatureLenses && err == nil:
+		return d.resolved(out)
+	case lspRelations[s.Feature] != "" && err == nil:
+		out, err = d.related(lspRelations[s.Feature], out)
+	}
 	return d.text(s, path, out, err)
+}
+
+// lspRelations are the requests for what belongs to an item of a hierarchy.
+var lspRelations = map[lang.Feature]string{
+	lang.FeatureIncoming: "callHierarchy/incomingCalls", lang.FeatureOutgoing: "callHierarchy/outgoingCalls",
+	lang.FeatureSupertypes: "typeHierarchy/supertypes", lang.FeatureSubtypes: "typeHierarchy/subtypes",
+}
+
+// related asks for what belongs to the items of a hierarchy, and returns the other items.
+func (d *lspDoor) related(method, out string) (string, error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal([]byte(out), &items); err != nil {
+		return "", err
+	}
+	all := []json.RawMessage{}
+	for _, i := range items {
+		var list []json.RawMessage
+		out, err := d.a.call(method, dict{"item": i})
+		if err == nil {
+			err = json.Unmarshal([]byte(out), &list)
+		}
+		if err != nil {
+			return "", err
+		}
+		for _, one := range list {
+			var call struct{ From, To json.RawMessage }
+			if err := json.Unmarshal(one, &call); err != nil {
+				return "", err
+			}
+			for _, other := range []json.RawMessage{call.From, call.To} {
+				if other != nil {
+					one = other
+				}
+			}
+			all = append(all, one)
+		}
+	}
+	raw, err := json.Marshal(all)
+	return string(raw), err
+}
+
+// resolved asks for the commands of lenses, one by one.
+func (d *lspDoor) resolved(out string) (string, error) {
+	var lenses []json.RawMessage
+	if err := json.Unmarshal([]byte(out), &lenses); err != nil {
+		return "", err
+	}
+	var lines []string
+	for _, lens := range lenses {
+		line, err := d.a.call("codeLens/resolve", lens)
+		if err != nil {
+			return "", err
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n"), nil
 }
 
 // reported returns the problems of a document that the editor shows, when there are some.
@@ -239,6 +303,7 @@ type lspItem struct {
 		URI   string
 		Range lang.Range
 	}
+	Color        struct{ Red, Green, Blue, Alpha float64 }
 	Children     []lspItem
 	Contents     struct{ Value string }
 	Items        []lspItem
@@ -246,7 +311,7 @@ type lspItem struct {
 	Edits        []lspItem
 
 	DocumentChanges []json.RawMessage
-	Data            []int
+	Data            json.RawMessage
 }
 
 var (
@@ -286,7 +351,8 @@ func (d *lspDoor) text(s scenarioStep, path, out string, err error) (string, err
 	case lang.FeatureHover, lang.FeatureCompletion, lang.FeatureRename, lang.FeatureTokens:
 		err = json.Unmarshal([]byte(out), &whole)
 	case lang.FeatureDefinition, lang.FeatureDeclaration, lang.FeatureTypeDefinition, lang.FeatureImplementation, lang.FeatureReferences,
-		lang.FeatureSymbols, lang.FeatureWorkspaceSymbol, lang.FeatureFormat, lang.FeatureFormatRange, lang.FeatureActions:
+		lang.FeatureSymbols, lang.FeatureWorkspaceSymbol, lang.FeatureFormat, lang.FeatureFormatRange, lang.FeatureActions, lang.FeatureColors,
+		lang.FeatureIncoming, lang.FeatureOutgoing, lang.FeatureSupertypes, lang.FeatureSubtypes:
 		err = json.Unmarshal([]byte(out), &all)
 	default:
 		var items []json.RawMessage
@@ -320,6 +386,16 @@ func (d *lspDoor) text(s scenarioStep, path, out string, err error) (string, err
 		for _, i := range all {
 			add("%s %s %s %s", at(i.Location.URI, i.Location.Range), kindOf(lspSymbolKinds, i.Kind), i.Name, i.ContainerName)
 		}
+	case lang.FeatureIncoming, lang.FeatureOutgoing, lang.FeatureSupertypes, lang.FeatureSubtypes:
+		for _, i := range all {
+			add("%s %s %s %s", at(i.URI, i.SelectionRange), kindOf(lspSymbolKinds, i.Kind), i.Name, i.Detail)
+		}
+	case lang.FeatureColors:
+		for _, i := range all {
+			r, c := i.Range, i.Color
+			add(`{"range":{"start":{"line":%d,"character":%d},"end":{"line":%d,"character":%d}},"color":[%v,%v,%v,%v]}`,
+				r.Start.Line, r.Start.Character, r.End.Line, r.End.Character, c.Red, c.Green, c.Blue, c.Alpha)
+		}
 	case lang.FeatureFormat, lang.FeatureFormatRange:
 		edits(path, all)
 	case lang.FeatureActions:
@@ -337,7 +413,11 @@ func (d *lspDoor) text(s scenarioStep, path, out string, err error) (string, err
 			}
 		}
 	case lang.FeatureTokens:
-		d.tokens(path, whole.Data, add)
+		var data []int
+		if err := json.Unmarshal(whole.Data, &data); err != nil {
+			return "", err
+		}
+		d.tokens(path, data, add)
 	default:
 		for _, i := range all {
 			add("%s", at(i.URI, i.Range))
