@@ -72,11 +72,11 @@ type World struct {
 	// nil: connections are sockets and pipes.
 	Wires func(*sandbox.Command) link.Wire
 
-	ending   atomic.Bool                      // the tree is being stopped, or has ended
-	slots    startslots.Limiter               // of those that start
-	folders  transport.Folders                // of transports that need a path
-	archiver capture.Archiver                 // of the hosts' log files
-	serving  sync.WaitGroup                   // run, and handlers of requests that hosts make
+	ending   atomic.Bool        // the tree is being stopped, or has ended
+	slots    startslots.Limiter // of those that start
+	folders  transport.Folders  // of transports that need a path
+	archiver capture.Archiver   // of the hosts' log files
+	serving  sync.WaitGroup     // run, and handlers of requests that hosts make
 
 	mu    sync.RWMutex
 	refs  map[string]*Ref

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -98,6 +99,15 @@ func clientExtension(t testing.TB, name string) string {
 	}
 	written(t, dir, "package.json", string(raw))
 	return dir
+}
+
+// serverPackage returns the package of the server of such an extension.
+func serverPackage(name string) string {
+	parts := strings.SplitN(languageClients[name].Module, "/", 3)
+	if strings.HasPrefix(parts[0], "@") {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
 }
 
 func isThere(path string) bool {

@@ -70,25 +70,35 @@ func (s scenario) version(t testing.TB, release string) string {
 			continue
 		}
 		dir := ""
-		if name, npm := strings.CutPrefix(e, "npm:"); npm {
+		if name, client := strings.CutPrefix(e, "client:"); client {
+			return manifestOf(t, published(t, serverPackage(name))).Version
+		} else if name, npm := strings.CutPrefix(e, "npm:"); npm {
 			dir = published(t, name)
 		} else {
 			dir = builtinExtension(t, release, e)
 		}
-		var manifest struct{ Publisher, Name, Version string }
-		raw, err := os.ReadFile(filepath.Join(dir, "package.json"))
-		if err == nil {
-			err = json.Unmarshal(raw, &manifest)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		manifest := manifestOf(t, dir)
 		if strings.EqualFold(manifest.Publisher+"."+manifest.Name, s.ID) {
 			return manifest.Version
 		}
 	}
 	t.Errorf("no extension of the scenario %s has that name", s.ID)
 	return ""
+}
+
+// extensionManifest is what names an extension.
+type extensionManifest struct{ Publisher, Name, Version string }
+
+func manifestOf(t testing.TB, dir string) (m extensionManifest) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // features returns the features of a scenario, each once.

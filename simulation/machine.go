@@ -33,6 +33,13 @@ func newMachine(k *kernel, c *checker) *machine {
 	return &machine{kernel: k, check: c, programs: make(map[string]*program), waiting: make(map[string]wire), latest: make(map[string]*process)}
 }
 
+// The signals that freeze a process and have it go on, by the numbers of Linux: not every
+// system has names for them.
+const (
+	goOnSignal = syscall.Signal(18)
+	stopSignal = syscall.Signal(19)
+)
+
 // nameOf splits the name of a command.
 func nameOf(cmd *sandbox.Command) (host string, life int) {
 	i := strings.LastIndexByte(cmd.Name, '.')
@@ -119,9 +126,9 @@ func (p *process) signal(sig os.Signal) {
 	}
 	p.m.AfterFunc(after, func() {
 		switch {
-		case number == syscall.SIGSTOP:
+		case number == stopSignal:
 			p.freeze(true)
-		case number == syscall.SIGCONT:
+		case number == goOnSignal:
 			p.freeze(false)
 		case sig == os.Kill:
 			p.exit(sandbox.Exit{Code: -1, Signal: int(number)})

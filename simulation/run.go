@@ -152,9 +152,9 @@ func (t *teller) do(st step) {
 	case st.verb == "kill":
 		p.signal(syscall.SIGKILL)
 	case st.verb == "freeze":
-		p.signal(syscall.SIGSTOP)
+		p.signal(stopSignal)
 	case st.verb == "thaw":
-		p.signal(syscall.SIGCONT)
+		p.signal(goOnSignal)
 	case st.verb == "hangup":
 		_ = p.conn.Close()
 	case st.verb == "exit":
