@@ -160,7 +160,8 @@ func (d *mcpDoor) name() string { return doorMCP }
 var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 
 func (d *mcpDoor) ask(s scenarioStep) (string, error) {
-	tool, in := "", map[string]any{}
+	var tool string
+	in := map[string]any{}
 	if s.Command != "" {
 		tool, in["arguments"] = "command_"+notInNames.ReplaceAllString(s.Command, "_"), s.Arguments
 	} else {

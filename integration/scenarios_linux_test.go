@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/internal/poll"
 	"github.com/hostsup/hostsup/supervisor"
 	lang "github.com/hostsup/hostsup/workbench/language"
 )
@@ -298,20 +299,17 @@ func (sc *scenarioRun) asks(d door, s scenarioStep, waits bool) string {
 	if s.Before != nil {
 		s.Before(sc.t, sc.work)
 	}
-	began := time.Now()
-	for {
-		text, err := d.ask(sc.filled(s))
-		text = unescaped(text)
-		wrong := sc.judge(d, s, text, err)
-		if wrong == "" {
-			return text
-		}
-		if !waits || time.Since(began) > slow {
-			sc.t.Errorf("%s, %s: %s", s, d.name(), wrong)
-			return text
-		}
-		time.Sleep(50 * time.Millisecond)
+	var text, wrong string
+	try := func() bool {
+		answer, err := d.ask(sc.filled(s))
+		text = unescaped(answer)
+		wrong = sc.judge(d, s, text, err)
+		return wrong == ""
 	}
+	if !try() && (!waits || !poll.Within(slow, try)) {
+		sc.t.Errorf("%s, %s: %s", s, d.name(), wrong)
+	}
+	return text
 }
 
 // unescaped returns a text without the escapes that encoders of JSON may write or not.

@@ -356,9 +356,10 @@ func (d *lspDoor) text(s scenarioStep, path, out string, err error) (string, err
 		err = json.Unmarshal([]byte(out), &all)
 	default:
 		var items []json.RawMessage
-		if json.Unmarshal([]byte(out), &items) != nil {
+		if !strings.HasPrefix(out, "[") {
 			return out, nil
 		}
+		err = json.Unmarshal([]byte(out), &items)
 		for _, i := range items {
 			add("%s", i)
 		}

@@ -69,10 +69,11 @@ func (s scenario) version(t testing.TB, release string) string {
 		if strings.HasPrefix(e, "own:") {
 			continue
 		}
-		dir := ""
+		var dir string
 		if name, client := strings.CutPrefix(e, "client:"); client {
 			return manifestOf(t, published(t, serverPackage(name))).Version
-		} else if name, npm := strings.CutPrefix(e, "npm:"); npm {
+		}
+		if name, npm := strings.CutPrefix(e, "npm:"); npm {
 			dir = published(t, name)
 		} else {
 			dir = builtinExtension(t, release, e)
