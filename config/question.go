@@ -16,7 +16,7 @@ func questionSection(q *vscode.QuestionRule) section {
 	return section{
 		name: "question", doc: "How a question of extensions to their user is answered whose text matches the pattern, in which * stands for any text; the first block that matches counts. It is dismissed without answer.",
 		settings: []setting{
-			named("extension", "id of the extension that asks, which VS Code tells for messages alone; default: all", extensionIDOf(&q.Extension)),
+			named("extension", "id of the extension that asks, which VS Code tells for messages alone: another question is that of the only extension that is active in its host, and matches no such block if several are; default: all", extensionIDOf(&q.Extension)),
 			named("answer", "the label of an item, the text of an input box, or the absolute path for a dialog", answerText(q)),
 		},
 	}

@@ -129,13 +129,13 @@ func TestQuestionsAreAnsweredByClients(t *testing.T) {
 			answer     string
 		}{
 			{"message", "acme.wonders message delete it? [Yes No] false false", []string{"Perhaps"}, []string{"No"}, "No"},
-			{"list", " list which letter [a b] false false", []string{"letters"}, []string{"a"}, "1"},
-			{"checked", " input a port [] false false", []string{"http"}, []string{"80"}, "80"},
-			{"password", " input the password [] false true", []string{"abc"}, []string{"hunter2"}, "hunter2"},
-			{"open", " open Take [] true false", []string{"/a", "b"}, []string{"/a", "/b"}, "[/a /b]"},
-			{"save", " save where to [] false false", []string{"/a", "/b"}, []string{"/a"}, "/a"},
-			{"picker", " list pick one [x y] false false", []string{"z"}, []string{"x"}, "[x]"},
-			{"box", " input a box [] false false", nil, []string{"good"}, "good"},
+			{"list", "acme.wonders list which letter [a b] false false", []string{"letters"}, []string{"a"}, "1"},
+			{"checked", "acme.wonders input a port [] false false", []string{"http"}, []string{"80"}, "80"},
+			{"password", "acme.wonders input the password [] false true", []string{"abc"}, []string{"hunter2"}, "hunter2"},
+			{"open", "acme.wonders open Take [] true false", []string{"/a", "b"}, []string{"/a", "/b"}, "[/a /b]"},
+			{"save", "acme.wonders save where to [] false false", []string{"/a", "/b"}, []string{"/a"}, "/a"},
+			{"picker", "acme.wonders list pick one [x y] false false", []string{"z"}, []string{"x"}, "[x]"},
+			{"box", "acme.wonders input a box [] false false", nil, []string{"good"}, "good"},
 		} {
 			q := asked(tt.name, tt.name)
 			if got := fmt.Sprint(q.Extension, " ", q.Kind, " ", q.Text, " ", q.Items, " ", q.Many, " ", q.Password); got != tt.want || q.Host != h.Name() || q.Until.Sub(q.Asked) != questions.DefaultWait {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle/record"
@@ -87,6 +88,30 @@ func TestListsAreSettledWhenTheyHaveItems(t *testing.T) {
 			var got string
 			if err := executes(t, h, &got, "wonders.ask", "late"); err != nil || got != want {
 				t.Errorf("%q, %v; want %q", got, err, want)
+			}
+		}
+	})
+}
+
+// A rule with an extension decides a list of it, of which VS Code does not tell who asks, while no other
+// extension runs in the host.
+func TestRuleForTheOnlyExtension(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		for want, more := range map[string][]string{"main": nil, "hidden": {"asks"}} {
+			sup, h := alone(t, edited(t, version, "wonders", func(s *plan.Spec, o *vscode.Options) {
+				o.Questions.Rules = []vscode.QuestionRule{{Text: "which *", Extension: "Acme.wonders", Answer: "main"}}
+				for _, name := range more {
+					dir, err := filepath.Abs(filepath.Join("testdata", "vscode", name))
+					if err != nil {
+						t.Fatal(err)
+					}
+					s.Folders = append(s.Folders, manifest.Root{Dir: dir})
+				}
+			}))
+			request(t, sup, "*")
+			var got string
+			if err := executes(t, h, &got, "wonders.ask", "late"); err != nil || got != want {
+				t.Errorf("with %v: %q, %v; want %q", more, got, err, want)
 			}
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/language"
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/output"
+	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/tools"
 	"github.com/hostsup/hostsup/workbench/window"
@@ -27,8 +28,9 @@ type editor struct {
 
 // attached is the interceptor of a host.
 type attached struct {
-	ref *actors.Ref
-	own *actors.Interceptor
+	ref   *actors.Ref
+	own   *actors.Interceptor
+	watch *actors.Interceptor // of questions
 }
 
 // workbenchOf returns the services for a host of VS Code.
@@ -86,7 +88,7 @@ func (s *services) openEditor(h *supervisor.Host) {
 	}
 	p.Follow(name, editorOf(e.bench))
 	guard := e.guards.add(h.Name())
-	a := &attached{h.Ref(), e.bench.Interceptor(h.Ref(), guard)}
+	a := &attached{ref: h.Ref(), own: e.bench.Interceptor(h.Ref(), guard)}
 	resolve := func() {
 		if err := guard.Resolve(h.Spec().Sandbox, h.Spec().Resources); err != nil {
 			// The start fails for the same reason and says more.
@@ -99,10 +101,18 @@ func (s *services) openEditor(h *supervisor.Host) {
 	}
 	// The first start of a host may have begun already, and is then not announced. Code of a life that
 	// is up could have changed where the paths of its policy lead.
-	if state := h.State(); h.Spec().Sandbox == nil || state.AtRest() || state == lifecycle.Starting && h.Ref().Life() <= 1 {
+	state := h.State()
+	fresh := state.AtRest() || state == lifecycle.Starting && h.Ref().Life() <= 1
+	if h.Spec().Sandbox == nil || fresh {
 		resolve()
 	}
+	missed := h.Ref().Life()
+	if fresh {
+		missed = 0
+	}
+	a.watch = workbench.Find[*questions.Service](e.bench).Watch(h.Name(), missed)
 	e.hosts[h.Name()] = a
+	a.ref.Intercept(a.watch)
 	a.ref.Intercept(a.own)
 }
 
@@ -117,6 +127,7 @@ func (s *services) closeEditor(h *supervisor.Host) {
 			continue
 		}
 		a.ref.Withdraw(a.own)
+		a.ref.Withdraw(a.watch)
 		delete(e.hosts, h.Name())
 		e.guards.remove(h.Name())
 		if len(e.hosts) > 0 {

@@ -89,8 +89,9 @@ type QuestionRule struct {
 	// is the message, alone or followed by a colon, a space and its detail; for others the title, the
 	// prompt, the placeholder, or the label of the button.
 	Text string
-	// Extension is the id of the extension; "" for all. VS Code tells it for messages alone: a rule
-	// with an id matches no other question.
+	// Extension is the id of the extension; "" for all. VS Code tells it for messages alone: another
+	// question is that of the only extension that its life has activated, and matches no rule with an
+	// id if there are several.
 	Extension string
 	// Answer is the label of an item, a text, or the absolute path of a file; "" with Dismiss.
 	Answer string

@@ -26,7 +26,7 @@ const (
 type Question struct {
 	ID        string    `json:"id"`
 	Host      string    `json:"host"`
-	Extension string    `json:"extension"` // its id; "" where VS Code does not tell who asks, which is all but messages
+	Extension string    `json:"extension"` // its id; "" if VS Code does not tell who asks, which it does for messages, and several extensions run in the host
 	Kind      string    `json:"kind" enum:"message,list,input,open,save"`
 	Text      string    `json:"text"`               // one line
 	Items     []string  `json:"items,omitempty"`    // the answers that can be chosen, up to 1000

@@ -18,7 +18,10 @@ func (s *Service) Commands(folders func() []string) map[string]workbench.Method 
 			return nil, err
 		}
 		a := append(options, asked{})[0]
-		q, list := a.question(c.Host.Name(), List, "the list of workspace folders"), folders()
+		s.mu.Lock()
+		by := s.asker(c)
+		s.mu.Unlock()
+		q, list := a.question(c.Host.Name(), by, List, "the list of workspace folders"), folders()
 		q.items = func() []string { return list }
 		q.check = func(_ context.Context, values []string) (any, error) {
 			if !slices.Contains(list, values[0]) {

@@ -144,30 +144,30 @@ func (a asked) String() string {
 	return "without a title"
 }
 
-// question returns the question about a thing such as "the list".
-func (a asked) question(host, kind, what string) *question {
+// question returns the question about a thing such as "the list" of an extension, "" if that is not known.
+func (a asked) question(host, extension, kind, what string) *question {
 	return &question{
-		host: host, kind: kind, what: fmt.Sprintf("%s %s of an extension", what, a), text: a.text(), texts: a.texts(),
+		host: host, extension: extension, kind: kind, what: fmt.Sprintf("%s %s of an extension", what, a), text: a.text(), texts: a.texts(),
 		many: a.CanPickMany || a.CanSelectMany, password: a.Password,
 	}
 }
 
 // openDialog answers $showOpenDialog.
-func (s *Service) openDialog(ctx context.Context, c *workbench.Call) (any, error) {
-	return s.dialog(ctx, c, Open)
+func (s *Service) openDialog(ctx context.Context, c *workbench.Call, asker string) (any, error) {
+	return s.dialog(ctx, c, asker, Open)
 }
 
 // saveDialog answers $showSaveDialog.
-func (s *Service) saveDialog(ctx context.Context, c *workbench.Call) (any, error) {
-	return s.dialog(ctx, c, Save)
+func (s *Service) saveDialog(ctx context.Context, c *workbench.Call, asker string) (any, error) {
+	return s.dialog(ctx, c, asker, Save)
 }
 
-func (s *Service) dialog(ctx context.Context, c *workbench.Call, kind string) (any, error) {
+func (s *Service) dialog(ctx context.Context, c *workbench.Call, asker, kind string) (any, error) {
 	var a asked
 	if err := c.Args(&a); err != nil {
 		return nil, err
 	}
-	q := a.question(c.Host.Name(), kind, "the dialog to "+kind+" a file")
+	q := a.question(c.Host.Name(), asker, kind, "the dialog to "+kind+" a file")
 	q.check = func(_ context.Context, values []string) (any, error) {
 		out := make([]workbench.URI, len(values))
 		for i, path := range values {
@@ -186,13 +186,13 @@ func (s *Service) dialog(ctx context.Context, c *workbench.Call, kind string) (a
 
 // input answers $input of window.showInputBox: its options, and whether the extension checks the
 // text.
-func (s *Service) input(ctx context.Context, c *workbench.Call) (any, error) {
+func (s *Service) input(ctx context.Context, c *workbench.Call, asker string) (any, error) {
 	var a asked
 	var checks bool
 	if err := c.Args(&a, &checks); err != nil {
 		return nil, err
 	}
-	q := a.question(c.Host.Name(), Input, "the input box")
+	q := a.question(c.Host.Name(), asker, Input, "the input box")
 	q.check = func(ctx context.Context, values []string) (any, error) {
 		if checks {
 			if err := s.validate(ctx, q, values[0]); err != nil {

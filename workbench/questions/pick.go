@@ -67,7 +67,9 @@ func (s *Service) pick(c *workbench.Call) func(context.Context) (any, error) {
 	var id int
 	var a asked
 	err := c.Args(&id, &a)
-	q := a.question(c.Host.Name(), List, "the list")
+	s.mu.Lock()
+	q := a.question(c.Host.Name(), s.asker(c), List, "the list")
+	s.mu.Unlock()
 	key, l := shownKey{c.Host.Name(), id}, &list{ready: make(chan struct{})}
 	if err != nil {
 		return func(context.Context) (any, error) { return nil, err }
@@ -171,6 +173,7 @@ var told = []string{
 
 // session is a picker or an input box of createQuickPick and createInputBox.
 type session struct {
+	asker   string                     // the id of its extension; "" if it is not known
 	fields  map[string]json.RawMessage // by names in lower case; Service.mu
 	now     state                      // Service.mu
 	visible bool                       // Service.mu
@@ -243,7 +246,7 @@ func (s *Service) update(c *workbench.Call) (any, error) {
 		if len(s.sessions) >= maxSessions {
 			return nil, workbench.NotSupported("window.createQuickPick", "1000 pickers and input boxes of extensions exist; dispose of some")
 		}
-		o = &session{fields: map[string]json.RawMessage{}, changed: make(chan struct{}, 1)}
+		o = &session{asker: s.asker(c), fields: map[string]json.RawMessage{}, changed: make(chan struct{}, 1)}
 		s.sessions[key] = o
 	}
 	if err := o.set(maps.Clone(change)); err != nil {

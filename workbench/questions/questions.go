@@ -47,6 +47,7 @@ type Service struct {
 	lists    map[shownKey]*list    // of showQuickPick, that wait for their items
 	sessions map[shownKey]*session // of createQuickPick and createInputBox
 	open     map[string]*open      // by id
+	begun    map[string]*begun     // by host
 	running  sync.WaitGroup        // what waits for answers of sessions
 }
 
@@ -68,7 +69,7 @@ func New(opt Options) *Service {
 	}
 	return &Service{
 		opt: opt, now: time.Now, hosts: workbench.Hosts{}, rates: map[string]*speaker{},
-		lists: map[shownKey]*list{}, sessions: map[shownKey]*session{}, open: map[string]*open{},
+		lists: map[shownKey]*list{}, sessions: map[shownKey]*session{}, open: map[string]*open{}, begun: map[string]*begun{},
 	}
 }
 
@@ -91,11 +92,11 @@ func (s *Service) Methods() map[string]workbench.Method {
 		quick + "$show":                         {Begin: s.pick},
 		quick + "$setItems":                     {Now: s.setItems},
 		quick + "$setError":                     {Now: s.setError},
-		quick + "$input":                        {Do: s.input},
+		quick + "$input":                        s.asking(s.input),
 		quick + "$createOrUpdate":               {Now: s.update},
 		quick + "$dispose":                      {Now: s.dispose},
-		dialogs + "$showOpenDialog":             {Do: s.openDialog},
-		dialogs + "$showSaveDialog":             {Do: s.saveDialog},
+		dialogs + "$showOpenDialog":             s.asking(s.openDialog),
+		dialogs + "$showSaveDialog":             s.asking(s.saveDialog),
 	}
 }
 
@@ -111,6 +112,9 @@ func (s *Service) Down(h *workbench.Host) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hosts.Remove(h)
+	if b := s.begun[h.Name()]; b != nil && b.life <= h.Life() {
+		delete(s.begun, h.Name())
+	}
 	s.withdraw(h)
 	for k, l := range s.lists {
 		if k.host == h.Name() {

@@ -28,11 +28,11 @@ type showing struct {
 func (w *showing) question() *question {
 	now := w.o.now
 	if now.Type == inputBox {
-		q := now.question(w.h.Name(), Input, "the input box")
+		q := now.question(w.h.Name(), w.o.asker, Input, "the input box")
 		q.check = func(_ context.Context, values []string) (any, error) { return values, nil }
 		return q
 	}
-	q := now.question(w.h.Name(), List, "the list")
+	q := now.question(w.h.Name(), w.o.asker, List, "the list")
 	current := func() []choice {
 		w.s.mu.Lock()
 		defer w.s.mu.Unlock()
