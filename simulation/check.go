@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -445,7 +446,9 @@ func (c *checker) transition(e supervisor.Event, h *past, from, to lifecycle.Sta
 		}
 		h.begun = e.Time
 	}
-	if from == lifecycle.Failed { // by a person, or retry_failed: a new window
+	// A failed host that a person or retry_failed brings back has a new window. One that failed with what it
+	// needs, and is stopped with that, has spent nothing.
+	if from == lifecycle.Failed && !(to == lifecycle.Stopped && strings.HasPrefix(e.Reason, "needs ")) {
 		h.crashes, h.streak = nil, 0
 	}
 	if from.Up() {
