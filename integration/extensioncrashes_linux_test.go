@@ -115,7 +115,7 @@ func TestExtensionsAreTriedApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ranIn(t, sup, "bad", "abort"); !errors.Is(err, supervisor.ErrCrashed) {
+		if _, err := ranIn(t, sup, "bad", "fault"); !errors.Is(err, supervisor.ErrCrashed) {
 			t.Fatalf("%v", err)
 		}
 		if err := waits.Result(nil); !errors.Is(err, supervisor.ErrCrashed) {
@@ -128,7 +128,7 @@ func TestExtensionsAreTriedApart(t *testing.T) {
 		t.Errorf("%+v, %+v", a, b)
 	}
 	activates(t, sup, "a", "bad")
-	if _, err := ranIn(t, sup, "bad", "abort"); !errors.Is(err, supervisor.ErrCrashed) {
+	if _, err := ranIn(t, sup, "bad", "fault"); !errors.Is(err, supervisor.ErrCrashed) {
 		t.Errorf("%v", err)
 	}
 	eventually(t, func() bool { return extensionOf(t, sup, "bad").Blame.Quarantined }, "it is found")
