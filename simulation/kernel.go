@@ -99,8 +99,8 @@ func (k *kernel) run(over <-chan struct{}) error {
 	}
 }
 
-// next takes one of what is ready. If that is none, wait is when the next timer is due;
-// it may be nil.
+// next takes one of the tasks that are ready. If no task is ready, task is nil, and wait delivers when
+// the next timer is due; wait is nil if no timer is set.
 func (k *kernel) next() (task func(), wait <-chan time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -251,7 +251,7 @@ func (f FS) adoptFile(in *os.Root, made *os.File) error {
 }
 
 // ownerOf returns the owner that new entries of a folder get: the user of the host, or, if the host gets
-// a user id of its own, the owner of the folder, as whom the host sees itself there. ok is false if they
+// a user id of its own, the owner of the folder: the host sees its own user there as that owner. ok is false if they
 // keep the user of the supervisor as their owner.
 func (f FS) ownerOf(dir *os.Root) (uid, gid int, ok bool) {
 	if f.Guard == nil || os.Geteuid() != 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/hostsup/hostsup/workbench/text"
 )
 
-// withBuiltin adds what the editor finds by itself to what the providers of extensions have answered, or to
-// the error that there is none: where the word at the position occurs if no provider knows an occurrence,
+// withBuiltin adds what the editor finds by itself to what the providers of extensions have answered, or returns it
+// in place of [ErrNoProvider]: where the word at the position occurs if no provider knows an occurrence,
 // what is folded by indentation if no provider has answered with a list, and words as selections. answered
 // says that a provider has sent a list, which may be empty.
 func (s *Service) withBuiltin(ctx context.Context, q *Query, d document, items []item, answered bool, err error) ([]item, error) {

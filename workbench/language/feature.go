@@ -67,7 +67,7 @@ type feature struct {
 	cache    string // the property of a result, or of an item, that is released
 	id       string // the property of an item by which it is resolved; "": the item itself
 	resolves int    // the argument of the registration that says whether items are resolved; 0: always
-	needs    string // the list without which a single result is none; "": it always counts
+	needs    string // the list that a single result must have to count as an answer; "": it always counts
 	ended    any    // what the release gets besides the id; nil: nothing
 }
 

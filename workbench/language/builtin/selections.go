@@ -181,7 +181,7 @@ func leading(t *text.Text, outer text.Range) (out []text.Range) {
 }
 
 // edges returns the columns of the first character of a line that is no white space, and behind the last
-// one; 0 if there is none.
+// one. Both are 0 in a line of white space.
 func edges(t *text.Text, line int) (first, last int) {
 	content := t.Line(line)
 	if blank(content) {

@@ -14,7 +14,7 @@ type Language struct {
 	Brackets [][2]string    // pairs
 	TabSize  int            // columns of a tab; less than 1: 4
 	OffSide  bool           // blocks are what is indented, without an end of their own
-	// FoldStart and FoldEnd are lines that begin and end a region; nil: there are none.
+	// FoldStart and FoldEnd are lines that begin and end a region. Both are nil for a language without such lines.
 	FoldStart, FoldEnd *regexp.Regexp
 }
 
@@ -52,7 +52,7 @@ func word(t *text.Text, line, column int, l Language) (w string, r text.Range, o
 const separators = "`~!@#$%^&*()-=+[{]}\\|;:'\",.<>/? \t"
 
 // Occurrences returns where the word at a position occurs as a whole word, with the same case: at most 999
-// ranges. There is none if no word is at the position.
+// ranges. out is empty if no word is at the position.
 func Occurrences(t *text.Text, line, column int, l Language) (out []text.Range) {
 	w, _, ok := word(t, line, column, l)
 	if !ok {
