@@ -20,8 +20,9 @@ import (
 // filesOf returns the services for the files of a host and the hosts beside it.
 func (s *services) filesOf(h *supervisor.Host, p *vscode.Protocol, set *settings.Service) (*fileSystems, *watch.Service) {
 	var watcher *watch.Service
-	all := &fileSystems{}
+	all, own := &fileSystems{}, editorFiles{set}
 	all.Service = files.New(files.Options{
+		Own:      map[string]files.FileSystem{editorScheme: own},
 		Activate: func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) },
 		Changed: func(changes []files.Change) {
 			watcher.Publish(changes)
@@ -37,6 +38,7 @@ func (s *services) filesOf(h *supervisor.Host, p *vscode.Protocol, set *settings
 	}
 	watcher = watch.New(opt)
 	set.OnChange(watcher.Refresh)
+	set.OnSchema(func() { watcher.Publish(own.changed()) })
 	return all, watcher
 }
 

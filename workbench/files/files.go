@@ -22,6 +22,16 @@ type Options struct {
 	// MaxRead is the size of the largest file that is read for a host, in bytes; default
 	// [DefaultMaxRead]. It must be less than the largest message of the hosts.
 	MaxRead int64
+	// Own are read-only file systems of the editor itself, by scheme.
+	Own map[string]FileSystem
+}
+
+// FileSystem is a file system of the editor that extensions may read. It must be safe for concurrent
+// use.
+type FileSystem interface {
+	// ReadFile returns the content of a file. The errors are those of package workbench/disk; that of a
+	// missing file has the name [disk.NameNotFound].
+	ReadFile(uri workbench.URI) ([]byte, error)
 }
 
 // Change is a change of a file. Its JSON is that of VS Code.
@@ -67,7 +77,11 @@ func New(opt Options) *Service {
 	if opt.MaxRead <= 0 {
 		opt.MaxRead = DefaultMaxRead
 	}
-	return &Service{opt: opt, hosts: workbench.Hosts{}, schemes: map[string]*provider{}, watches: map[watchKey]*watch{}}
+	s := &Service{opt: opt, hosts: workbench.Hosts{}, schemes: map[string]*provider{}, watches: map[watchKey]*watch{}}
+	for scheme, own := range opt.Own {
+		s.schemes[scheme] = &provider{own: own, capabilities: canReadWrite | isReadOnly}
+	}
+	return s
 }
 
 // Up implements [workbench.Follower].

@@ -90,3 +90,48 @@ func TestInside(t *testing.T) {
 		t.Error("a file is in another scheme")
 	}
 }
+
+// own has one file.
+type own struct{}
+
+func (own) ReadFile(u workbench.URI) ([]byte, error) {
+	if u.Path != "/a" {
+		return nil, disk.Fail(disk.NameNotFound, "%s is missing", u)
+	}
+	return []byte("abc"), nil
+}
+
+// Files of the editor are read and never changed, and extensions cannot take their scheme.
+func TestFilesOfTheEditor(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Own: map[string]FileSystem{"own": own{}}})
+	u := func(path string) workbench.URI { return workbench.URI{Scheme: "own", Path: path} }
+	for _, step := range []struct {
+		method string
+		args   []any
+		want   string // the result
+		error  string
+	}{
+		{"$readFile", []any{u("/a")}, `{"$buffer":"YWJj"}`, ""},
+		{"$readFile", []any{u("/b")}, `{"$buffer":""}`, disk.NameNotFound},
+		{"$readdir", []any{u("/a")}, `[]`, disk.NameNotDirectory},
+		{"$writeFile", []any{u("/a"), workbench.Bytes("abc")}, "null", workbench.NameNoPermissions},
+		{"$mkdir", []any{u("/c")}, "null", workbench.NameNoPermissions},
+		{"$delete", []any{u("/a"), map[string]bool{}}, "null", workbench.NameNoPermissions},
+		{"$rename", []any{u("/a"), u("/b"), map[string]bool{}}, "null", workbench.NameNoPermissions},
+		{"$copy", []any{u("/a"), u("/b"), map[string]bool{}}, "null", workbench.NameNoPermissions},
+		{"$copy", []any{u("/a"), workbench.File(filepath.Join(t.TempDir(), "a")), map[string]bool{}}, "null", ""},
+		{"$ensureActivation", []any{"own"}, "null", ""},
+	} {
+		got, err := call(t, s, step.method, step.args...)
+		if step.error == "" && err != nil || step.error != "" && !disk.Named(err, step.error) || got != step.want {
+			t.Errorf("%s %v: %s, %v; want %s, %q", step.method, step.args, got, err, step.want, step.error)
+		}
+	}
+	stat, err := s.For(nil).Stat(t.Context(), u("/a"))
+	if err != nil || stat.Type != disk.TypeFile || stat.Size != 3 || stat.Permissions != disk.ReadOnly || stat.Modified == 0 {
+		t.Errorf("%+v, %v", stat, err)
+	}
+	s.Watch("h", 1, u("/a"), nil)
+	s.Unwatch("h", 1)
+}

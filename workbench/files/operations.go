@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/disk"
@@ -34,6 +35,9 @@ func (f Files) Stat(ctx context.Context, u workbench.URI) (s disk.Stat, err erro
 	p, err := f.s.provider(ctx, u)
 	if err != nil {
 		return s, err
+	}
+	if p.own != nil {
+		return ownStat(p.own, u)
 	}
 	return s, p.call(ctx, "$stat", &s, u)
 }
@@ -77,8 +81,21 @@ func (f Files) ReadFile(ctx context.Context, u workbench.URI) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.own != nil {
+		return p.own.ReadFile(u)
+	}
 	var data workbench.Bytes
 	return data, p.call(ctx, "$readFile", &data, u)
+}
+
+// ownStat returns what is known of a file of the editor. It has no folders.
+func ownStat(fs FileSystem, u workbench.URI) (s disk.Stat, err error) {
+	data, err := fs.ReadFile(u)
+	if err != nil {
+		return s, err
+	}
+	now := time.Now().UnixMilli() // it is made when it is read
+	return disk.Stat{Type: disk.TypeFile, Created: now, Modified: now, Size: int64(len(data)), Permissions: disk.ReadOnly}, nil
 }
 
 // WriteFile makes or replaces a file, with the folders above it.

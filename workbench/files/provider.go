@@ -11,8 +11,9 @@ import (
 	"github.com/hostsup/hostsup/workbench/disk"
 )
 
-// provider is a file system that an extension has registered.
+// provider is a file system that an extension has registered, or one of the editor.
 type provider struct {
+	own          FileSystem // nil: it is that of an extension
 	host         *workbench.Host
 	handle       int
 	capabilities int
@@ -80,7 +81,7 @@ func (s *Service) unregister(c *workbench.Call) (any, error) {
 // schemeOf returns the scheme of a provider of a host. The caller must hold mu.
 func (s *Service) schemeOf(c *workbench.Call, handle int) string {
 	for scheme, p := range s.schemes {
-		if p.handle == handle && p.host.Name() == c.Host.Name() && p.host.Life() == c.Life {
+		if p.own == nil && p.handle == handle && p.host.Name() == c.Host.Name() && p.host.Life() == c.Life {
 			return scheme
 		}
 	}
@@ -132,7 +133,7 @@ func (s *Service) activate(ctx context.Context, scheme string) error {
 	return s.opt.Activate(ctx, "onFileSystem:"+scheme)
 }
 
-// Serves reports whether an extension has registered a file system for a scheme.
+// Serves reports whether an extension has registered a file system for a scheme, or the editor has one.
 func (s *Service) Serves(scheme string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,12 +181,15 @@ func (s *Service) Unwatch(who string, session float64) {
 	if w == nil {
 		return
 	}
-	if p := s.schemes[w.uri.Scheme]; p != nil {
+	if p := s.schemes[w.uri.Scheme]; p != nil && p.own == nil {
 		p.host.Tell("ExtHostFileSystem.$unwatch", workbench.Params(p.handle, w.id))
 	}
 }
 
 func (p *provider) watch(w *watch) {
+	if p.own != nil { // all of its changes are told
+		return
+	}
 	p.host.Tell("ExtHostFileSystem.$watch", workbench.Params(p.handle, w.id, w.uri, w.options))
 }
 

@@ -58,8 +58,9 @@ type Service struct {
 	lives     map[string]*life       // by host
 	cache     map[string]*model.Data // by host
 	listeners []func()
-	watching  bool   // since the first start of a host
-	stop      func() // ends the watch
+	onSchema  []func() // see OnSchema
+	watching  bool     // since the first start of a host
+	stop      func()   // ends the watch
 	closed    bool
 }
 
@@ -219,6 +220,11 @@ func (s *Service) Reload() {
 			s.opt.Report(text)
 		}
 	}
+	all(listeners)
+}
+
+// all calls listeners, without a lock.
+func all(listeners []func()) {
 	for _, f := range listeners {
 		f()
 	}
@@ -375,6 +381,8 @@ func (s *Service) Opening(host string, number uint64, descriptions []json.RawMes
 		s.watch()
 	}
 	s.Reload()
+	var changed []func()
+	defer func() { all(changed) }()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.wrong != nil {
@@ -385,18 +393,18 @@ func (s *Service) Opening(host string, number uint64, descriptions []json.RawMes
 		delete(s.lives, host)
 		return nil, errors.New(s.user.broken)
 	}
-	s.known[host] = model.Contributions(descriptions)
-	delete(s.cache, host)
+	changed = s.describe(host, descriptions)
 	l.sent = s.data(host)
 	return json.Marshal([]any{l.sent})
 }
 
 // Described implements Described of extensions/vscode.Editor.
 func (s *Service) Described(host string, number uint64, descriptions []json.RawMessage, tell func(codec.Raw) error) error {
+	var changed []func()
+	defer func() { all(changed) }()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known[host] = model.Contributions(descriptions)
-	delete(s.cache, host)
+	changed = s.describe(host, descriptions)
 	l := s.lives[host]
 	if l == nil || l.number != number {
 		return nil // its end comes

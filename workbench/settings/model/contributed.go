@@ -25,15 +25,16 @@ type property struct {
 // Contributed has the settings that extensions contribute, by their full names.
 type Contributed struct {
 	Defaults   map[string]any
-	Scopes     map[string]Scope // of those that are registered
-	Restricted map[string]bool  // those that a workspace which is not trusted cannot set
+	Scopes     map[string]Scope           // of those that are registered
+	Restricted map[string]bool            // those that a workspace which is not trusted cannot set
+	Properties map[string]json.RawMessage // their JSON schemas
 }
 
 // Contributions returns the settings that extensions with these descriptions contribute. Of two
 // settings with the same name the first one wins, as in VS Code. Defaults that an extension has
 // for the settings of others override these.
 func Contributions(descriptions []json.RawMessage) Contributed {
-	c := Contributed{map[string]any{}, map[string]Scope{}, map[string]bool{}}
+	c := Contributed{map[string]any{}, map[string]Scope{}, map[string]bool{}, map[string]json.RawMessage{}}
 	defaults := c.Defaults
 	var over []map[string]any
 	for _, raw := range descriptions {
@@ -83,7 +84,7 @@ func (c Contributed) collect(raw json.RawMessage, depth int) {
 			}
 			var p property
 			if json.Unmarshal(raw, &p) == nil {
-				c.Defaults[key], c.Scopes[key] = p.value(), p.scope()
+				c.Defaults[key], c.Scopes[key], c.Properties[key] = p.value(), p.scope(), raw
 				var restricted bool
 				if json.Unmarshal(p.Restricted, &restricted) == nil && restricted {
 					c.Restricted[key] = true
