@@ -32,20 +32,16 @@ var absentFeatures = map[string]map[lang.Feature]string{
 		lang.FeaturePresentations: "it is about picking a color",
 		lang.FeatureCallHierarchy: "it is the first half of incoming-calls", lang.FeatureTypeHierarchy: "it is the first half of supertypes",
 	},
-	doorMCP: noTools(
-		lang.FeatureDeclaration, lang.FeatureHighlights, lang.FeatureSignature, lang.FeatureFormatRange, lang.FeatureFormatOnType, lang.FeaturePrepareRename,
-		lang.FeatureActions, lang.FeatureLenses, lang.FeatureFolding, lang.FeatureSelections, lang.FeatureTokens, lang.FeatureRangeTokens, lang.FeatureHints,
-		lang.FeatureLinks, lang.FeatureColors, lang.FeaturePresentations, lang.FeatureCallHierarchy, lang.FeatureTypeHierarchy,
-		lang.FeatureSupertypes, lang.FeatureSubtypes, lang.FeatureInline, lang.FeatureLinked,
-	),
-}
-
-func noTools(features ...lang.Feature) map[lang.Feature]string {
-	out := map[lang.Feature]string{}
-	for _, f := range features {
-		out[f] = "agents do not have a tool for it"
-	}
-	return out
+	doorMCP: {
+		lang.FeatureFormatRange: "agents format whole files", lang.FeatureFormatOnType: "it is about typing",
+		lang.FeaturePrepareRename: "it is the first half of a rename", lang.FeatureRangeTokens: "agents have the tokens of whole files",
+		lang.FeaturePresentations: "it is about picking a color",
+		lang.FeatureCallHierarchy: "it is the first half of incoming-calls", lang.FeatureTypeHierarchy: "it is the first half of supertypes",
+		lang.FeatureFolding:    "it is how an editor shows lines; agents have symbols",
+		lang.FeatureSelections: "it is about a user who selects more and more of a text",
+		lang.FeatureInline:     "it is about a user who types; agents have completion",
+		lang.FeatureLinked:     "it is about a user who types; agents have rename and highlights",
+	},
 }
 
 var positionOf = regexp.MustCompile(`^(.+?)(?::(\d+):(\d+))?$`)
@@ -170,8 +166,12 @@ func (d *mcpDoor) ask(s scenarioStep) (string, error) {
 		switch s.Feature {
 		case lang.FeatureWorkspaceSymbol:
 			in["query"] = s.At
-		case lang.FeatureSymbols, lang.FeatureDiagnostics, lang.FeatureFormat:
+		case lang.FeatureSymbols, lang.FeatureDiagnostics, lang.FeatureFormat, lang.FeatureLenses, lang.FeatureTokens, lang.FeatureLinks, lang.FeatureColors, lang.FeatureHints:
 			in["file"] = file
+		case lang.FeatureActions:
+			if in["file"] = file; s.Kind != "" {
+				in["kind"] = s.Kind
+			}
 		case lang.FeatureRename:
 			in["newName"] = s.Text
 			fallthrough
@@ -197,6 +197,10 @@ func (d *mcpDoor) ask(s scenarioStep) (string, error) {
 	text := strings.Join(texts, "\n")
 	if out.IsError {
 		return "", errors.New(text)
+	}
+	switch s.Feature { // of which hostsup lang prints JSON
+	case lang.FeatureHighlights, lang.FeatureSignature, lang.FeatureLenses, lang.FeatureHints, lang.FeatureLinks, lang.FeatureColors:
+		return asVerb(out.StructuredContent)
 	}
 	return text, nil
 }

@@ -42,6 +42,8 @@ func TestScenariosPage(t *testing.T) {
 	for _, s := range all {
 		fmt.Fprintf(&body, "| `%s` | %s | %s | %s | %s | %s |\n", s.ID, s.version(t, "1.100.3"), s.version(t, "1.139.1"), s.features(), s.commands(), s.lacks())
 	}
+	fmt.Fprintf(&body, "\n## Features and doors\n\n"+
+		"The name of each feature in each door; a test asks the doors themselves. Agents have `language_action` as well: the edits of one of the code actions.\n\n%s", doorTable())
 	body.WriteString("\n## Doors without an answer\n\n| feature | door | why |\n|---|---|---|\n")
 	for _, door := range []string{doorVerb, doorLSP, doorMCP} {
 		for _, f := range slices.Sorted(maps.Keys(absentFeatures[door])) {

@@ -35,7 +35,7 @@ func TestLanguageFeaturesAreToolsOfMCP(t *testing.T) {
 		}))
 		c := attachMCP(t, sup, h.Name())
 		tools := c.names(t)
-		if got := h.Status().State; got != lifecycle.Stopped || len(tools) != 13 {
+		if got := h.Status().State; got != lifecycle.Stopped || len(tools) != 25 {
 			t.Errorf("%s %v", got, tools)
 		}
 		for name, tool := range tools {
@@ -64,7 +64,24 @@ func TestLanguageFeaturesAreToolsOfMCP(t *testing.T) {
 			{"format", `"file":"a.acme","tabSize":2,"tabs":true`, file + `:1:1-1:4 "DEF2FALSE"`},
 			{"rename", `"file":"a.acme","line":2,"column":2,"newName":"uno"`, file + `:1:5-1:8 "uno"` + "\n" + file + `:2:1-2:4 "uno"` + "\n" + file + `:3:9-3:12 "uno"`},
 			{"definition", `"file":"a.acme","line":1,"column":1`, "The extensions have found nothing."},
+			{"declaration", `"file":"a.acme","line":2,"column":2`, file + ":1:5"},
+			{"highlights", `"file":"a.acme","line":2,"column":2`, file + ":1:5-1:8 write\n" + file + ":2:1-2:4 write\n" + file + ":3:9-3:12 write"},
+			{"signature", `"file":"a.acme","line":2,"column":4`, "f(a, b) — parameter 2"},
+			{"supertypes", `"file":"a.acme","line":2,"column":2`, file + ":1:5 class super one a type"},
+			{"subtypes", `"file":"a.acme","line":2,"column":2`, file + ":1:5 class sub one a type"},
+			{"hints", `"file":"a.acme"`, file + ":1:2 from 0 to 3\n" + file + ":3:2 bc"},
+			{"hints", `"file":"a.acme","line":2,"column":1,"endLine":3,"endColumn":2`, file + ":3:2 bc"},
+			{"lenses", `"file":"a.acme"`, file + ":1:5 resolved\n" + file + ":3:5 resolved"},
+			{"tokens", `"file":"a.acme","limit":2`, file + ":1:1 3 keyword\n" + file + ":1:5 3 variable declaration\n… and 5 more: set limit to get them"},
+			{"links", `"file":"a.acme"`, file + ":1:1-1:6 https://b.example/"},
+			{"colors", `"file":"a.acme"`, file + ":1:1-1:4 1 0 0.5 1"},
+			{"actions", `"file":"a.acme","kind":"refactor"`, "extract it (refactor.extract)"},
+			{"actions", `"file":"a.acme","line":2,"column":1`, "fix it (quickfix)\nextract it (refactor.extract)"},
+			{"action", `"file":"a.acme","title":"extract it","kind":"refactor"`, `/made.acme:1:1-1:1 "extract it"`},
+			{"action", `"file":"a.acme","title":"extract it"`, `/made.acme:1:1-1:1 "extract it"`},
 			// What cannot be answered is a text.
+			{"action", `"file":"a.acme","title":"lose it"`, `error: InvalidParams: no code action of the range has the title "lose it": language_actions lists those that there are now`},
+			{"action", `"file":"a.acme"`, "error: InvalidParams: title is missing"},
 			{"references", `"file":"plain.txt","line":1,"column":1`, "error: references of " + work + "/plain.txt: no extension provides this"},
 			{"hover", `"file":"` + secret + `","line":1,"column":1`, "error: InvalidParams: the file is not in a workspace folder: " + secret + " (the folders: " + work + ")"},
 			{"hover", `"file":"link.acme","line":1,"column":1`, "error: InvalidParams: the file is not in a workspace folder: link.acme (the folders: " + work + ")"},
@@ -79,6 +96,9 @@ func TestLanguageFeaturesAreToolsOfMCP(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 		if got := c.calls(t, "language_completion", json.RawMessage(`{"file":"a.acme","line":2,"column":4}`)); !strings.Contains(got, "zebra keyword") || !strings.Contains(got, "alpha()") {
+			t.Errorf("%q", got)
+		}
+		if got := c.calls(t, "language_action", json.RawMessage(`{"file":"a.acme","title":"fix it"}`)); !strings.Contains(got, "The action then executes the command ") {
 			t.Errorf("%q", got)
 		}
 		structured := func(tool, input, want string) {
@@ -98,6 +118,12 @@ func TestLanguageFeaturesAreToolsOfMCP(t *testing.T) {
 			`{"file":"`+file+`","textEdit":{"range":{"end":{"column":8,"line":3},"start":{"column":5,"line":3}},"text":"due"}}]}`)
 		structured("diagnostics", `"file":"bad.acme"`, `{"results":[{"code":"7","host":"vs","message":"a bad word",`+
 			`"range":{"end":{"column":6,"line":2},"start":{"column":3,"line":2}},"severity":"warning","source":"speaker"}],"total":1}`)
+		structured("hints", `"file":"a.acme","line":1,"column":1,"endLine":1,"endColumn":4`, `{"results":[{"kind":2,"label":"from 0 to 0","position":{"column":2,"line":1}}],"total":1}`)
+		structured("lenses", `"file":"a.acme","limit":1`, `{"results":[{`+one+`,"title":"resolved"}],"total":2}`)
+		structured("highlights", `"file":"a.acme","line":2,"column":2,"limit":1`, `{"results":[{"kind":"write",`+one+`}],"total":3}`)
+		structured("signature", `"file":"a.acme","line":2,"column":4`, `{"results":[{"activeParameter":1,"activeSignature":0,`+
+			`"signatures":[{"documentation":"doc","label":"f(a, b)","parameters":[{"label":"a"},{"label":"b"}]}]}],"total":1}`)
+		structured("action", `"file":"a.acme","title":"extract it"`, `{"edits":[{"file":"/made.acme","textEdit":{"range":{"end":{"column":1,"line":1},"start":{"column":1,"line":1}},"text":"extract it"}}]}`)
 		if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
 			t.Errorf("the file was changed: %q, %v", after, err)
 		}

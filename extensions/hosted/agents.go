@@ -1,8 +1,6 @@
 package hosted
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,104 +8,21 @@ import (
 	"path/filepath"
 	"strings"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/extensions/mcp"
-	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
-	"github.com/hostsup/hostsup/workbench/diagnostics"
-	"github.com/hostsup/hostsup/workbench/folders"
 	"github.com/hostsup/hostsup/workbench/language"
 )
-
-// The properties of the inputs of language tools, as JSON schemas.
-const (
-	propFile     = `"file":{"type":"string","minLength":1,"description":"The path of a file in a workspace folder: absolute, or relative to the folder."}`
-	propPosition = `"line":{"type":"integer","minimum":1,"description":"The line; the first one is 1."},"column":{"type":"integer","minimum":1,"description":"The column in UTF-16 units; the first one is 1."}`
-	propName     = `"newName":{"type":"string","minLength":1,"description":"The new name."}`
-	propQuery    = `"query":{"type":"string","description":"A part of the names to look for."}`
-	propLimit    = `"limit":{"type":"integer","minimum":1,"maximum":10000,"description":"At most so many results. Default: 200."}`
-	propWait     = `"waitSeconds":{"type":"number","exclusiveMinimum":0,"maximum":60,"description":"How long extensions may take to find the first problem. Default: 5."}`
-	propIndent   = `"tabSize":{"type":"integer","minimum":1,"maximum":100,"description":"The columns of a level. Default: 4."},"tabs":{"type":"boolean","description":"Whether lines are indented with tabs. Default: false."}`
-)
-
-const (
-	usualLimit = 200    // results of a language tool
-	maxLimit   = 10_000 // what an agent can ask for
-	maxWait    = 60     // seconds, for problems
-	maxTab     = 100    // columns
-)
-
-// languageTool is a language feature as a tool.
-type languageTool struct {
-	feature     language.Feature
-	title       string
-	description string
-	position    bool // it is asked at a position
-	edits       bool // the result is edits, which are never cut short
-	required    string
-	more        string // other properties of its input
-}
-
-const (
-	needsFile     = `"file"`
-	needsPosition = `"file","line","column"`
-	editsAsText   = ` Nothing is changed: the result is edits, each as FILE:LINE:COL-LINE:COL "NEW TEXT", which replaces the text from the first position to before the second. All positions are those before the first edit.`
-)
-
-// allLanguageTools are the features that are tools.
-var allLanguageTools = []languageTool{
-	{language.FeatureHover, "Hover", "Returns what VS Code extensions show about the symbol at a position: its type, signature and documentation.", true, false, needsPosition, ""},
-	{language.FeatureDefinition, "Definition", "Returns where the symbol at a position is defined, as FILE:LINE:COL.", true, false, needsPosition, propLimit},
-	{language.FeatureTypeDefinition, "Type definition", "Returns where the type of the symbol at a position is defined, as FILE:LINE:COL.", true, false, needsPosition, propLimit},
-	{language.FeatureImplementation, "Implementations", "Returns the implementations of the symbol at a position, as FILE:LINE:COL.", true, false, needsPosition, propLimit},
-	{language.FeatureReferences, "References", "Returns all references to the symbol at a position, with its declaration, as FILE:LINE:COL.", true, false, needsPosition, propLimit},
-	{language.FeatureIncoming, "Callers", "Returns the functions that call the one at a position, as FILE:LINE:COL, kind and name.", true, false, needsPosition, propLimit},
-	{language.FeatureOutgoing, "Calls", "Returns the functions that the one at a position calls, as FILE:LINE:COL, kind and name.", true, false, needsPosition, propLimit},
-	{language.FeatureSymbols, "Symbols of a file", "Returns the symbols that a file defines, as a tree, with kinds and positions.", false, false, needsFile, propLimit},
-	{language.FeatureWorkspaceSymbol, "Symbols of the workspace", "Looks for symbols by their names in the whole workspace.", false, false, `"query"`, propQuery + "," + propLimit},
-	{language.FeatureCompletion, "Completion", "Returns what could be written at a position, the best first.", true, false, needsPosition, propLimit},
-	{language.FeatureDiagnostics, "Problems of a file", "Returns the errors and warnings that VS Code extensions report for a file, as FILE:LINE:COL.", false, false, needsFile, propWait + "," + propLimit},
-	{language.FeatureFormat, "Format", "Formats a file." + editsAsText, false, true, needsFile, propIndent},
-	{language.FeatureRename, "Rename", "Renames the symbol at a position and all references to it." + editsAsText, true, true, needsPosition + `,"newName"`, propName},
-}
-
-// languageTools returns the language features of a workbench as tools of MCP.
-func languageTools(h *supervisor.Host, e *editor) (out []mcp.Tool) {
-	for _, t := range allLanguageTools {
-		name := "language_" + strings.ReplaceAll(string(t.feature), "-", "_")
-		out = append(out, mcp.Tool{
-			ID: name, Name: name, Title: t.title, Description: t.description, Schema: t.schema(), Of: "The tool " + name, ReadOnly: true,
-			Invoke: func(ctx context.Context, input json.RawMessage, _ func(mcp.Progress)) (*mcp.Result, error) {
-				return t.invoke(ctx, h, e, input)
-			},
-		})
-	}
-	return out
-}
-
-// schema returns the schema of the input.
-func (t languageTool) schema() json.RawMessage {
-	var props []string
-	if t.feature != language.FeatureWorkspaceSymbol {
-		props = append(props, propFile)
-	}
-	if t.position {
-		props = append(props, propPosition)
-	}
-	if t.more != "" {
-		props = append(props, t.more)
-	}
-	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(props, ",") + `},"required":[` + t.required + `],"additionalProperties":false}`)
-}
 
 // languageInput is the input of all language tools.
 type languageInput struct {
 	File         *string
 	Line, Column *int
+	EndLine      *int
+	EndColumn    *int
 	NewName      *string
 	Query        *string
+	Title        *string
+	Kind         *string
 	Limit        *int
 	WaitSeconds  *float64
 	TabSize      *int
@@ -145,12 +60,17 @@ func (t languageTool) read(raw json.RawMessage, allowed []string) (q languageQue
 		return q, 0, bad("%v", err)
 	}
 	q.Feature, limit = t.feature, usualLimit
+	var end language.Position
 	for _, n := range []struct {
 		name string
 		from *int
 		to   *int
 		most int
-	}{{"line", in.Line, &q.Position.Line, 1<<31 - 1}, {"column", in.Column, &q.Position.Character, 1<<31 - 1}, {"limit", in.Limit, &limit, maxLimit}, {"tabSize", in.TabSize, &q.TabSize, maxTab}} {
+	}{
+		{"line", in.Line, &q.Position.Line, maxPlace}, {"column", in.Column, &q.Position.Character, maxPlace},
+		{"endLine", in.EndLine, &end.Line, maxPlace}, {"endColumn", in.EndColumn, &end.Character, maxPlace},
+		{"limit", in.Limit, &limit, maxLimit}, {"tabSize", in.TabSize, &q.TabSize, maxTab},
+	} {
 		if n.from == nil {
 			continue
 		}
@@ -159,9 +79,17 @@ func (t languageTool) read(raw json.RawMessage, allowed []string) (q languageQue
 		}
 		*n.to = *n.from
 	}
-	if t.position {
-		q.Position.Line--
-		q.Position.Character--
+	if t.at == atPosition {
+		q.Position = fromOne(q.Position)
+	}
+	if t.at == atSpan {
+		if q.Range, err = spanOf(&in, q.Position, end); err != nil {
+			return q, 0, bad("%v", err)
+		}
+		q.Position = language.Position{}
+	}
+	if in.Kind != nil {
+		q.Kind = *in.Kind
 	}
 	if in.WaitSeconds != nil {
 		if q.Wait = *in.WaitSeconds; q.Wait <= 0 || q.Wait > maxWait {
@@ -171,7 +99,7 @@ func (t languageTool) read(raw json.RawMessage, allowed []string) (q languageQue
 	if in.Tabs != nil {
 		q.Tabs = *in.Tabs
 	}
-	for _, s := range []*string{in.NewName, in.Query} {
+	for _, s := range []*string{in.NewName, in.Query, in.Title} {
 		if s != nil {
 			q.Text = *s
 		}
@@ -184,6 +112,30 @@ func (t languageTool) read(raw json.RawMessage, allowed []string) (q languageQue
 		q.URI = workbench.File(path)
 	}
 	return q, limit, nil
+}
+
+// fromOne returns a position that counts from 0.
+func fromOne(p language.Position) language.Position {
+	return language.Position{Line: p.Line - 1, Character: p.Character - 1}
+}
+
+// spanOf returns the range of an input, whose positions count from 1; nil if it has none.
+func spanOf(in *languageInput, start, end language.Position) (*language.Range, error) {
+	switch {
+	case (in.Line == nil) != (in.Column == nil):
+		return nil, errors.New("line and column are needed together")
+	case (in.EndLine == nil) != (in.EndColumn == nil):
+		return nil, errors.New("endLine and endColumn are needed together")
+	case in.Line == nil && in.EndLine != nil:
+		return nil, errors.New("endLine and endColumn need line and column")
+	case in.Line == nil:
+		return nil, nil
+	case in.EndLine == nil:
+		end = start
+	case end.Line < start.Line || end.Line == start.Line && end.Character < start.Character:
+		return nil, errors.New("the range ends before it begins")
+	}
+	return &language.Range{Start: fromOne(start), End: fromOne(end)}, nil
 }
 
 // errOutside means that a file is in no workspace folder.
@@ -226,121 +178,3 @@ func below(path, folder string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)
 }
-
-// invoke asks the extensions.
-func (t languageTool) invoke(ctx context.Context, h *supervisor.Host, e *editor, input json.RawMessage) (*mcp.Result, error) {
-	q, limit, err := t.read(input, workbench.Find[*folders.Service](e.bench).Folders())
-	if err != nil {
-		return nil, err
-	}
-	file, isFile := q.URI.FilePath()
-	if isFile && e.guards.readable(file) != nil {
-		// What a confined host must not read is known when it has been started, as the question does.
-		if err := h.Raise(ctx); err != nil {
-			return nil, err
-		}
-		if err := e.guards.readable(file); err != nil {
-			return nil, err
-		}
-	}
-	out, err := askBench(ctx, e.bench, q)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := json.Marshal(out)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := language.Lines(q.Feature, file, raw)
-	if err != nil {
-		return nil, err
-	}
-	items, err := itemsOf(raw)
-	if err != nil {
-		return nil, err
-	}
-	content := map[string]any{"results": items, "total": len(items)}
-	if t.edits {
-		content = map[string]any{"edits": items}
-	} else {
-		if len(items) > limit {
-			content["results"] = items[:limit]
-		}
-		if left := len(lines) - limit; left > 0 && q.Feature != language.FeatureHover {
-			lines = append(lines[:limit], fmt.Sprintf("… and %d more: set limit to get them", left))
-		}
-	}
-	if len(lines) == 0 {
-		lines = []string{t.nothing()}
-	}
-	return &mcp.Result{Content: []sdk.Content{&sdk.TextContent{Text: strings.Join(lines, "\n")}}, StructuredContent: content}, nil
-}
-
-// nothing returns the text of a result without items.
-func (t languageTool) nothing() string {
-	switch {
-	case t.feature == language.FeatureDiagnostics:
-		return "The extensions have reported no problem in the time to wait."
-	case t.edits:
-		return "The extensions have no edit to make."
-	}
-	return "The extensions have found nothing."
-}
-
-// itemsOf returns the items of a result with the names and positions of the tools: paths in the place
-// of file: URIs, and lines and columns that count from 1.
-func itemsOf(raw json.RawMessage) ([]any, error) {
-	var all any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if err := d.Decode(&all); err != nil {
-		return nil, err
-	}
-	if m, ok := all.(map[string]any); ok {
-		for _, list := range []string{"items", "edits"} {
-			if in, ok := m[list]; ok {
-				all = in
-			}
-		}
-	}
-	list, _ := all.([]any) // null if there is nothing
-	out := make([]any, 0, len(list))
-	for _, item := range list {
-		out = append(out, forAgent(item))
-	}
-	return out, nil
-}
-
-// forAgent translates a value of a result.
-func forAgent(value any) any {
-	switch v := value.(type) {
-	case []any:
-		for i := range v {
-			v[i] = forAgent(v[i])
-		}
-	case map[string]any:
-		line, hasLine := v["line"].(float64)
-		character, hasCharacter := v["character"].(float64)
-		if hasLine && hasCharacter && len(v) == 2 {
-			return map[string]any{"line": line + 1, "column": character + 1}
-		}
-		out := make(map[string]any, len(v))
-		for key, x := range v {
-			uri, isText := x.(string)
-			severity, isNumber := x.(float64)
-			switch name := agentNames[key]; {
-			case key == "ref", key == "command": // not for those who cannot resolve or execute it
-			case name != "" && isText:
-				out[name] = language.URI(uri).Path()
-			case key == "severity" && isNumber:
-				out[key] = diagnostics.Severity(severity).String()
-			default:
-				out[key] = forAgent(x)
-			}
-		}
-		return out
-	}
-	return value
-}
-
-// agentNames are the names of properties that are URIs.
-var agentNames = map[string]string{"uri": "file", "resource": "file", "oldResource": "oldFile", "newResource": "newFile"}

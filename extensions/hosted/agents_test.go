@@ -99,6 +99,11 @@ func TestInputsOfLanguageTools(t *testing.T) {
 		{"format", `{"file":"f","tabSize":101}`, "tabSize must be from 1 to 100"},
 		{"rename", `{"file":"f","line":1,"column":1,"newName":""}`, "newName is missing"},
 		{"workspace-symbols", `{}`, "query is missing"},
+		{"hints", `{"file":"f","line":1}`, "line and column are needed together"},
+		{"hints", `{"file":"f","endLine":1,"endColumn":1}`, "endLine and endColumn need line and column"},
+		{"actions", `{"file":"f","line":1,"column":1,"endColumn":1}`, "endLine and endColumn are needed together"},
+		{"actions", `{"file":"f","line":2,"column":3,"endLine":2,"endColumn":2}`, "the range ends before it begins"},
+		{"action", `{"file":"f","title":""}`, "title is missing"},
 	} {
 		_, _, err := byFeature[c.feature].read(json.RawMessage(c.input), []string{dir})
 		var wrong *codec.Error
@@ -109,6 +114,13 @@ func TestInputsOfLanguageTools(t *testing.T) {
 	q, limit, err := byFeature["references"].read(json.RawMessage(`{"file":"f","line":3,"column":7,"limit":5}`), []string{dir})
 	if err != nil || limit != 5 || q.Position != (language.Position{Line: 2, Character: 6}) {
 		t.Errorf("%+v %d %v", q, limit, err)
+	}
+	if q, _, err = byFeature["actions"].read(json.RawMessage(`{"file":"f","line":3,"column":7,"endLine":4,"endColumn":1,"kind":"quickfix"}`), []string{dir}); err != nil || q.Kind != "quickfix" ||
+		q.Range == nil || *q.Range != (language.Range{Start: language.Position{Line: 2, Character: 6}, End: language.Position{Line: 3}}) {
+		t.Errorf("%+v %v", q, err)
+	}
+	if q, _, err = byFeature["hints"].read(json.RawMessage(`{"file":"f"}`), []string{dir}); err != nil || q.Range != nil {
+		t.Errorf("%+v %v", q, err)
 	}
 	if q, _, err = byFeature["workspace-symbols"].read(json.RawMessage(`{"query":""}`), nil); err != nil || q.Text != "" {
 		t.Errorf("%+v %v", q, err)

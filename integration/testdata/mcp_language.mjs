@@ -36,7 +36,7 @@ for (const sdk of sdks) {
     await client.connect(transport);
     const { tools } = await client.listTools();
     const mine = tools.filter((t) => t.name.startsWith('language_'));
-    assert.equal(mine.length, 13);
+    assert.equal(mine.length, 25);
     for (const tool of mine) assert.equal(tool.annotations.readOnlyHint, true, tool.name);
 
     const call = (name, args) => client.callTool({ name: `language_${name}`, arguments: args });
@@ -46,6 +46,10 @@ for (const sdk of sdks) {
     assert.deepEqual(got.structuredContent.results[0].range, { start: { line: 1, column: 5 }, end: { line: 1, column: 8 } });
     got = await call('rename', { ...at, newName: 'uno' });
     assert.deepEqual(got.structuredContent.edits.map((e) => e.file), [file, file, file]);
+    got = await call('actions', { file: 'a.acme', kind: 'refactor' });
+    assert.deepEqual(got.structuredContent.results.map((a) => a.title), ['extract it']);
+    got = await call('action', { file: 'a.acme', kind: 'refactor', title: got.structuredContent.results[0].title });
+    assert.equal(got.structuredContent.edits[0].textEdit.text, 'extract it');
     got = await call('hover', { ...at, file: `${folder}/../a.acme` });
     assert.ok(got.isError);
     assert.match(got.content[0].text, /not in a workspace folder/);

@@ -156,7 +156,7 @@ func (s *Service) foundAgain(ctx context.Context, of HierarchyItem, what Relatio
 			return one, nil
 		}
 	}
-	return of, workbench.Invalid("%s %s is not at %s any more", of.Kind, of.Name, placeOf(of.URI.Path(), of.Selection.Start))
+	return of, workbench.Invalid("%s %s is not at %s any more", of.Kind, of.Name, Place(of.URI.Path(), of.Selection.Start))
 }
 
 // decodeRelated decodes results. name is the property of each that has the item; "": it is the item.

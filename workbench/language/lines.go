@@ -26,7 +26,7 @@ func Lines(f Feature, file string, raw json.RawMessage) (out []string, err error
 		parts = slices.DeleteFunc(append([]string{at}, parts...), func(s string) bool { return s == "" })
 		out = append(out, strings.Join(parts, " "))
 	}
-	edit := func(file string, e TextEdit) { add(spanOf(file, e.Range), strconv.Quote(e.Text)) }
+	edit := func(file string, e TextEdit) { add(Span(file, e.Range), strconv.Quote(e.Text)) }
 	switch f {
 	case FeatureHover:
 		return out, each(raw, func(h HoverText) {
@@ -42,7 +42,7 @@ func Lines(f Feature, file string, raw json.RawMessage) (out []string, err error
 			if l.Selection != nil {
 				at = l.Selection.Start
 			}
-			add(placeOf(l.URI.Path(), at))
+			add(Place(l.URI.Path(), at))
 		})
 	case FeatureCompletion:
 		var list CompletionList
@@ -55,7 +55,7 @@ func Lines(f Feature, file string, raw json.RawMessage) (out []string, err error
 		var tree func(list []Symbol, indent string)
 		tree = func(list []Symbol, indent string) {
 			for _, s := range list {
-				add(placeOf(file, s.Selection.Start), indent+string(s.Kind), s.Name, s.Detail)
+				add(Place(file, s.Selection.Start), indent+string(s.Kind), s.Name, s.Detail)
 				tree(s.Children, indent+"  ")
 			}
 		}
@@ -65,7 +65,7 @@ func Lines(f Feature, file string, raw json.RawMessage) (out []string, err error
 		return out, err
 	case FeatureWorkspaceSymbol:
 		return out, each(raw, func(s SymbolInformation) {
-			add(placeOf(s.Location.URI.Path(), s.Location.Range.Start), string(s.Kind), s.Name, s.Container)
+			add(Place(s.Location.URI.Path(), s.Location.Range.Start), string(s.Kind), s.Name, s.Container)
 		})
 	case FeatureFormat:
 		return out, each(raw, func(e TextEdit) { edit(file, e) })
@@ -75,20 +75,25 @@ func Lines(f Feature, file string, raw json.RawMessage) (out []string, err error
 			return nil, err
 		}
 		for _, e := range w.Edits {
-			if e.TextEdit != nil {
+			switch {
+			case e.TextEdit != nil:
 				edit(e.Resource.Path(), *e.TextEdit)
-			} else {
+			case e.Old == "":
+				add("create", e.New.Path())
+			case e.New == "":
+				add("delete", e.Old.Path())
+			default:
 				add("move", e.Old.Path(), e.New.Path())
 			}
 		}
 		return out, nil
 	case FeatureCallHierarchy, FeatureTypeHierarchy, FeatureIncoming, FeatureOutgoing, FeatureSupertypes, FeatureSubtypes:
-		return out, each(raw, func(h HierarchyItem) { add(placeOf(h.URI.Path(), h.Selection.Start), string(h.Kind), h.Name, h.Detail) })
+		return out, each(raw, func(h HierarchyItem) { add(Place(h.URI.Path(), h.Selection.Start), string(h.Kind), h.Name, h.Detail) })
 	case FeatureActions:
 		return out, each(raw, func(x Action) { add(x.Title, "("+x.Kind+")") })
 	case FeatureTokens:
 		return out, each(raw, func(t Token) {
-			add(placeOf(file, t.Position), strconv.Itoa(t.Length), t.Type, strings.Join(t.Modifiers, " "))
+			add(Place(file, t.Position), strconv.Itoa(t.Length), t.Type, strings.Join(t.Modifiers, " "))
 		})
 	case FeatureDiagnostics:
 		return out, each(raw, func(d struct {
@@ -98,7 +103,7 @@ func Lines(f Feature, file string, raw json.RawMessage) (out []string, err error
 		},
 		) {
 			names := map[int]string{1: "hint", 2: "information", 4: "warning", 8: "error"}
-			add(placeOf(file, d.Range.Start)+": "+names[d.Severity]+":", d.Message, strings.TrimSpace(d.Source+" "+d.Code))
+			add(Place(file, d.Range.Start)+": "+names[d.Severity]+":", d.Message, strings.TrimSpace(d.Source+" "+d.Code))
 		})
 	}
 	if strings.HasPrefix(string(raw), "[") { // the others as they are, an item a line
@@ -122,12 +127,14 @@ func each[T any](raw json.RawMessage, f func(T)) error {
 	return nil
 }
 
-func placeOf(file string, p Position) string {
+// Place returns FILE:LINE:COL, which count from 1.
+func Place(file string, p Position) string {
 	return fmt.Sprintf("%s:%d:%d", file, p.Line+1, p.Character+1)
 }
 
-func spanOf(file string, r Range) string {
-	return fmt.Sprintf("%s-%d:%d", placeOf(file, r.Start), r.End.Line+1, r.End.Character+1)
+// Span returns FILE:LINE:COL-LINE:COL, which count from 1. The second position is behind the range.
+func Span(file string, r Range) string {
+	return fmt.Sprintf("%s-%d:%d", Place(file, r.Start), r.End.Line+1, r.End.Character+1)
 }
 
 // Path returns the path of a file: URI, and other URIs as they are.
