@@ -38,15 +38,18 @@ func (s *services) openDoor(h *supervisor.Host, svc *service.Service) {
 	}
 }
 
-// closeDoor takes the servers in front of a host away, if there are any. reason is why, for their
+// removeDoor takes the servers in front of a host away, if there are any. reason is why, for their
 // clients.
-func (s *services) closeDoor(host string, reason error) {
-	v, ok := s.servers.LoadAndDelete(host)
-	if !ok {
-		return
+func (s *services) removeDoor(host string, reason error) {
+	if v, ok := s.servers.LoadAndDelete(host); ok {
+		own := v.(*served)
+		own.leave()
+		own.close(reason)
 	}
-	own := v.(*served)
-	own.leave()
+}
+
+// close sends the clients away. A client that comes later is sent away for the same reason.
+func (own *served) close(reason error) {
 	if own.mcp != nil {
 		own.mcp.Close(reason)
 	}

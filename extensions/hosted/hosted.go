@@ -231,7 +231,7 @@ func (s *services) removed(ctx context.Context, h *supervisor.Host) error {
 	svc := s.list[h.Name()]
 	delete(s.list, h.Name())
 	s.mu.Unlock()
-	s.closeDoor(h.Name(), fmt.Errorf("%w: %q was removed, or is not the one any more that was attached to", supervisor.ErrNoHost, h.Name()))
+	s.removeDoor(h.Name(), fmt.Errorf("%w: %q was removed, or is not the one any more that was attached to", supervisor.ErrNoHost, h.Name()))
 	if svc == nil {
 		return nil
 	}
@@ -259,8 +259,10 @@ func (s *services) close() error {
 	list, editors := s.list, s.editors
 	s.list, s.editors = nil, nil
 	s.mu.Unlock()
-	s.servers.Range(func(host, _ any) bool {
-		s.closeDoor(host.(string), supervisor.ErrClosed)
+	// The doors stay: without one, a program that attaches until the control socket is closed would be
+	// told that the host has no protocol for it, rather than that the supervisor is stopping.
+	s.servers.Range(func(_, own any) bool {
+		own.(*served).close(supervisor.ErrClosed)
 		return true
 	})
 	for _, svc := range list {
