@@ -10,7 +10,6 @@ import (
 
 	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/vscode"
-	bench "github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/tools"
 )
 
@@ -35,11 +34,7 @@ func TestLanguageModelTools(t *testing.T) {
 		}
 		resultOf[string](t, h, "asker.cancel") // it ends
 
-		found, ok := h.Ref().Interceptor("workbench").(*bench.Workbench)
-		if !ok {
-			t.Fatal("the host has no workbench")
-		}
-		all := bench.Find[*tools.Service](found)
+		all := serviceOf[*tools.Service](t, h)
 		if list := all.Tools(); len(list) != 2 || list[0].ID != "acme_add" || !json.Valid(list[0].InputSchema) || list[0].Source.Label != "Adder" {
 			t.Errorf("%+v", list)
 		}

@@ -78,11 +78,11 @@ func (w *workbench) storage(_ context.Context, r *actors.Incoming) (any, error) 
 // serviceOf returns a service of the workbench of the host.
 func serviceOf[S bench.Service](t testing.TB, h *supervisor.Host) S {
 	t.Helper()
-	w, ok := h.Ref().Interceptor("workbench").(*bench.Workbench)
-	if !ok {
-		t.Fatalf("%s has no workbench", h.Name())
+	s, err := bench.Of[S](h.Ref())
+	if err != nil {
+		t.Fatal(err)
 	}
-	return bench.Find[S](w)
+	return s
 }
 
 // opens shows a file to the host, in an editor that has the focus.

@@ -3,6 +3,7 @@ package workbench
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
@@ -52,17 +53,32 @@ func (h *Host) Call(ctx context.Context, method string, params codec.Raw, out an
 	return h.line.Call(ctx, method, params, out)
 }
 
-// Hosts is a set of hosts for a [Follower]. The service guards it with its own lock.
+// Hosts is a set of hosts for a [Follower], by their names. The service guards it with its own lock.
 type Hosts map[string]*Host
 
-// Add adds a host.
-func (l Hosts) Add(h *Host) { l[h.Name()] = h }
-
-// Remove removes a host if it is the one that was added.
-func (l Hosts) Remove(h *Host) {
-	if l[h.Name()] == h {
-		delete(l, h.Name())
+// Enter locks mu, the lock of the service, and adds a host. It returns the function that unlocks mu, so
+// that Up of the service begins with
+//
+//	defer s.hosts.Enter(&s.mu, h)()
+func (l *Hosts) Enter(mu sync.Locker, h *Host) (unlock func()) {
+	mu.Lock()
+	if *l == nil {
+		*l = Hosts{}
 	}
+	(*l)[h.Name()] = h
+	return mu.Unlock
+}
+
+// Leave locks mu, the lock of the service, and removes a host if it is the one that was added last by its
+// name. It returns the function that unlocks mu, so that Down of the service begins with
+//
+//	defer s.hosts.Leave(&s.mu, h)()
+func (l *Hosts) Leave(mu sync.Locker, h *Host) (unlock func()) {
+	mu.Lock()
+	if (*l)[h.Name()] == h {
+		delete(*l, h.Name())
+	}
+	return mu.Unlock
 }
 
 // Tell sends a notification to all hosts.

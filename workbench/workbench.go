@@ -7,6 +7,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/link"
 )
 
@@ -95,20 +96,40 @@ func (w *Workbench) Answering() map[string]Service {
 }
 
 // Find returns the first service of type S, or the zero value.
-func Find[S Service](w *Workbench) (found S) {
+func Find[S Service](w *Workbench) S {
+	found, _ := find[S](w)
+	return found
+}
+
+func find[S Service](w *Workbench) (found S, ok bool) {
 	for _, s := range w.services {
-		if s, ok := s.(S); ok {
-			return s
+		if found, ok = s.(S); ok {
+			return found, true
 		}
 	}
-	return found
+	return found, false
+}
+
+// name is the name of the interceptor that has the workbench of a host as its value.
+const name = "workbench"
+
+// Of returns the first service of type S of the workbench of a host. The error is
+// [extensions.ErrNoExtensions] for a host without one, such as one that is not of VS Code.
+func Of[S Service](host *actors.Ref) (S, error) {
+	var zero S
+	if w, ok := host.Interceptor(name).(*Workbench); ok {
+		if s, ok := find[S](w); ok {
+			return s, nil
+		}
+	}
+	return zero, fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host.Name())
 }
 
 // Interceptor returns the interceptor of one of the hosts. A host must have at most one. guard
 // restricts the files that are used for the host; it must be nil only if the host is not confined.
 func (w *Workbench) Interceptor(host *actors.Ref, guard Guard) *actors.Interceptor {
 	return &actors.Interceptor{
-		Name: "workbench", Stage: actors.StageLast, Value: w,
+		Name: name, Stage: actors.StageLast, Value: w,
 		Up: func(line *actors.Line, publish func()) {
 			w.hostUp(&Host{ref: host, line: line, guard: inForce(guard)})
 			publish()

@@ -45,12 +45,14 @@ exports.activate = (context) => context.subscriptions.push(vscode.languages.regi
 			err = errors.Join(err, h.Close())
 		}
 	}()
-	w, ok := c.h.Ref().Interceptor("workbench").(*workbench.Workbench)
-	if !ok {
-		return nil, errors.New("the host has no workbench")
+	if h.service, err = workbench.Of[*language.Service](c.h.Ref()); err != nil {
+		return nil, err
 	}
-	h.service = workbench.Find[*language.Service](w)
-	if h.doc, err = workbench.Find[*documents.Service](w).Open(context.Background(), h.query.URI); err != nil {
+	docs, err := workbench.Of[*documents.Service](c.h.Ref())
+	if err != nil {
+		return nil, err
+	}
+	if h.doc, err = docs.Open(context.Background(), h.query.URI); err != nil {
 		return nil, err
 	}
 	return h, h.find()

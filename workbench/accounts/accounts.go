@@ -188,7 +188,7 @@ func New(opt Options) *Service {
 		panic("accounts: " + err.Error())
 	}
 	s := &Service{
-		opt: opt, hosts: workbench.Hosts{}, providers: map[string]*provider{}, changed: make(chan struct{}), declared: map[string][]string{},
+		opt: opt, providers: map[string]*provider{}, changed: make(chan struct{}), declared: map[string][]string{},
 		prefers: map[[2]string]string{}, given: map[string]map[[2]string]bool{}, reported: map[[3]string]bool{},
 		held: map[[sha256.Size]byte]func(){},
 	}
@@ -244,16 +244,12 @@ func (s *Service) bounded(do func(context.Context, *workbench.Call) (any, error)
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 }
 
 // Down implements [workbench.Follower]: what a life has registered ends with it.
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 	delete(s.given, h.Name())
 	for id, p := range s.providers {
 		if p.host == h.Name() && p.life <= h.Life() {

@@ -101,7 +101,7 @@ type Service struct {
 
 // New returns a service without diagnostics.
 func New() *Service {
-	return &Service{hosts: workbench.Hosts{}, owners: map[owner]map[string]entry{}, weights: map[*workbench.Host]int{}, listeners: map[int]func([]workbench.URI){}}
+	return &Service{owners: map[owner]map[string]entry{}, weights: map[*workbench.Host]int{}, listeners: map[int]func([]workbench.URI){}}
 }
 
 // Methods implements [workbench.Service].
@@ -114,9 +114,7 @@ func (s *Service) Methods() map[string]workbench.Method {
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 	all := map[string]workbench.URI{}
 	for _, files := range s.owners {
 		for key, e := range files {
@@ -128,9 +126,7 @@ func (s *Service) Up(h *workbench.Host) {
 
 // Down implements [workbench.Follower].
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 	gone := map[string]workbench.URI{}
 	for o, files := range s.owners {
 		if o.host == h {

@@ -77,7 +77,7 @@ func New(opt Options) *Service {
 	if opt.MaxRead <= 0 {
 		opt.MaxRead = DefaultMaxRead
 	}
-	s := &Service{opt: opt, hosts: workbench.Hosts{}, schemes: map[string]*provider{}, watches: map[watchKey]*watch{}}
+	s := &Service{opt: opt, schemes: map[string]*provider{}, watches: map[watchKey]*watch{}}
 	for scheme, own := range opt.Own {
 		s.schemes[scheme] = &provider{own: own, capabilities: canReadWrite | isReadOnly}
 	}
@@ -86,9 +86,7 @@ func New(opt Options) *Service {
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 	h.Tell(acceptInfos, infos("file", local()))
 	h.Tell(acceptInfos, infos(workbench.LogScheme, local()))
 	for scheme, p := range s.schemes {
@@ -98,9 +96,7 @@ func (s *Service) Up(h *workbench.Host) {
 
 // Down implements [workbench.Follower].
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 	for scheme, p := range s.schemes {
 		if p.host == h {
 			s.drop(scheme)

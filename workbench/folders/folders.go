@@ -42,7 +42,7 @@ var _ workbench.Follower = (*Service)(nil)
 
 // New returns a service.
 func New(opt Options) *Service {
-	s := &Service{opt: opt, hosts: workbench.Hosts{}}
+	s := &Service{opt: opt}
 	if w := opt.Workspace; w != nil {
 		s.now = &vscode.Present{Workspace: *w, ID: w.ID()}
 		s.first = s.now
@@ -75,9 +75,7 @@ func (s *Service) First() string {
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 	if s.now == s.first {
 		return // the life has it since its handshake
 	}
@@ -87,9 +85,7 @@ func (s *Service) Up(h *workbench.Host) {
 
 // Down implements [workbench.Follower].
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 }
 
 const methodData = "ExtHostWorkspace.$acceptWorkspaceData"

@@ -64,7 +64,7 @@ func New(opt Options) *Service {
 	if opt.Patience == 0 {
 		opt.Patience = 30 * time.Second
 	}
-	return &Service{opt: opt, hosts: workbench.Hosts{}, changed: make(chan struct{}), activated: map[string]bool{}, subscribers: map[*func()]bool{}}
+	return &Service{opt: opt, changed: make(chan struct{}), activated: map[string]bool{}, subscribers: map[*func()]bool{}}
 }
 
 // Methods implements [workbench.Service].
@@ -80,17 +80,13 @@ func (s *Service) Methods() map[string]workbench.Method {
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 	s.change()
 }
 
 // Down implements [workbench.Follower].
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 	s.providers.remove(func(p *provider) bool { return p.host == h.Name() && p.life <= h.Life() })
 	kept := s.held[:0]
 	for _, one := range s.held {

@@ -57,20 +57,13 @@ func (s *Service) Methods() map[string]workbench.Method {
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hosts == nil {
-		s.hosts = workbench.Hosts{}
-	}
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 	h.Tell("ExtHostLanguages.$acceptLanguageIds", workbench.Params(s.current().IDs()))
 }
 
 // Down implements [workbench.Follower].
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 	delete(s.status, h.Name())
 }
 

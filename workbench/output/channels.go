@@ -112,12 +112,7 @@ func NewChannels(opt ChannelOptions) *Channels {
 // Of returns the channels of a host. The error is [extensions.ErrNoExtensions] for a host that is not one of
 // VS Code.
 func Of(host *actors.Ref) (*Channels, error) {
-	if w, ok := host.Interceptor("workbench").(*workbench.Workbench); ok {
-		if s := workbench.Find[*Channels](w); s != nil {
-			return s, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host.Name())
+	return workbench.Of[*Channels](host)
 }
 
 // Methods implements [workbench.Service].

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/workbench"
 )
@@ -68,7 +67,7 @@ func New(opt Options) *Service {
 		opt.Wait = DefaultWait
 	}
 	return &Service{
-		opt: opt, now: time.Now, hosts: workbench.Hosts{}, rates: map[string]*speaker{},
+		opt: opt, now: time.Now, rates: map[string]*speaker{},
 		lists: map[shownKey]*list{}, sessions: map[shownKey]*session{}, open: map[string]*open{}, begun: map[string]*begun{},
 	}
 }
@@ -76,12 +75,7 @@ func New(opt Options) *Service {
 // Of returns the service of a host. The error is [extensions.ErrNoExtensions] for a host that is not
 // one of VS Code.
 func Of(host *actors.Ref) (*Service, error) {
-	if w, ok := host.Interceptor("workbench").(*workbench.Workbench); ok {
-		if s := workbench.Find[*Service](w); s != nil {
-			return s, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host.Name())
+	return workbench.Of[*Service](host)
 }
 
 // Methods implements [workbench.Service].
@@ -102,16 +96,12 @@ func (s *Service) Methods() map[string]workbench.Method {
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 }
 
 // Down implements [workbench.Follower]. Open questions of the life are withdrawn.
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 	if b := s.begun[h.Name()]; b != nil && b.life <= h.Life() {
 		delete(s.begun, h.Name())
 	}

@@ -43,7 +43,7 @@ func New(opt Options) *Service {
 	if opt.Settings == nil {
 		opt.Settings = Defaults{}
 	}
-	s := &Service{opt: opt, engine: walker{}, hosts: workbench.Hosts{}}
+	s := &Service{opt: opt, engine: walker{}}
 	if opt.Ripgrep != "" {
 		s.engine = &ripgrep{opt.Ripgrep, opt.Launcher}
 	}
@@ -61,16 +61,12 @@ func (s *Service) Methods() map[string]workbench.Method {
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 }
 
 // Down implements [workbench.Follower].
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 }
 
 // options are those of a search as hosts send them: IFileQueryBuilderOptions and

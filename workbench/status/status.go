@@ -13,14 +13,12 @@ package status
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/languages"
 )
@@ -117,18 +115,13 @@ func New(opt Options) *Service {
 	if opt.Redact == nil {
 		opt.Redact = func(text string) string { return text }
 	}
-	return &Service{opt: opt, hosts: workbench.Hosts{}, shown: map[string]*shown{}, byID: map[string]*progress{}, changed: map[int]func(){}}
+	return &Service{opt: opt, shown: map[string]*shown{}, byID: map[string]*progress{}, changed: map[int]func(){}}
 }
 
 // Of returns the service of a host. The error is [extensions.ErrNoExtensions] for a host that is not
 // one of VS Code.
 func Of(host *actors.Ref) (*Service, error) {
-	if w, ok := host.Interceptor("workbench").(*workbench.Workbench); ok {
-		if s := workbench.Find[*Service](w); s != nil {
-			return s, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host.Name())
+	return workbench.Of[*Service](host)
 }
 
 // Methods implements [workbench.Service].
@@ -145,16 +138,12 @@ func (s *Service) Methods() map[string]workbench.Method {
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 }
 
 // Down implements [workbench.Follower]: what the life has shown is gone.
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 	s.down(h.Name())
 }
 

@@ -59,7 +59,7 @@ func New(opt Options) *Service {
 		opt.Folder = func() string { return "" }
 	}
 	return &Service{
-		opt: opt, hosts: workbench.Hosts{}, terminals: map[int]*terminal{}, byExtension: map[string]*terminal{},
+		opt: opt, terminals: map[int]*terminal{}, byExtension: map[string]*terminal{},
 		watching: map[string]bool{}, environs: map[string]map[string][]change{}, providers: map[providerKey]bool{}, tasks: map[string]*task{},
 	}
 }
@@ -90,16 +90,12 @@ func (s *Service) Methods() map[string]workbench.Method {
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 }
 
 // Down implements [workbench.Follower]: the terminals of the life end.
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 	delete(s.watching, h.Name())
 	delete(s.environs, h.Name())
 	maps.DeleteFunc(s.providers, func(k providerKey, _ bool) bool { return k.host == h.Name() && k.life <= h.Life() })

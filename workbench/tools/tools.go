@@ -74,7 +74,7 @@ type at struct {
 // New returns the service.
 func New(opt Options) *Service {
 	return &Service{
-		opt: opt, hosts: workbench.Hosts{}, declared: map[string]Tool{}, defined: map[string]Tool{}, registers: map[string]at{},
+		opt: opt, declared: map[string]Tool{}, defined: map[string]Tool{}, registers: map[string]at{},
 		calls: map[string]*workbench.Host{}, progress: map[string]*follower{},
 	}
 }
@@ -95,9 +95,7 @@ func (s *Service) Methods() map[string]workbench.Method {
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 	if all := s.all(); len(all) > 0 {
 		h.Tell(extTools+"$onDidChangeTools", workbench.Params(all)) // it may have asked before
 	}
@@ -105,9 +103,7 @@ func (s *Service) Up(h *workbench.Host) {
 
 // Down implements [workbench.Follower].
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 	changed := false
 	for id, where := range s.registers {
 		if where.host == h.Name() && where.life <= h.Life() {

@@ -61,7 +61,7 @@ func New(opt ServiceOptions) *Service {
 	if opt.Excludes == nil {
 		opt.Excludes = func() []string { return DefaultExcludes }
 	}
-	s := &Service{opt: opt, hosts: workbench.Hosts{}, others: map[string]map[float64]bool{}}
+	s := &Service{opt: opt, others: map[string]map[float64]bool{}}
 	s.excludes = opt.Excludes()
 	s.files = NewWatcher(Options{Send: s.send, Problem: opt.Problem})
 	return s
@@ -77,9 +77,7 @@ func (s *Service) Methods() map[string]workbench.Method {
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 	s.workspace(h)
 }
 
@@ -123,11 +121,10 @@ func (s *Service) Refresh() {
 
 // Down implements [workbench.Follower].
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	s.hosts.Remove(h)
+	unlock := s.hosts.Leave(&s.mu, h)
 	sessions := s.others[h.Name()]
 	delete(s.others, h.Name())
-	s.mu.Unlock()
+	unlock()
 	s.files.Forget(h.Name())
 	for id := range sessions {
 		s.opt.Schemes.Unwatch(h.Name(), id)

@@ -24,19 +24,12 @@ var _ workbench.Follower = (*Service)(nil)
 
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.hosts == nil {
-		s.hosts = workbench.Hosts{}
-	}
-	s.hosts.Add(h)
+	defer s.hosts.Enter(&s.mu, h)()
 }
 
 // Down implements [workbench.Follower].
 func (s *Service) Down(h *workbench.Host) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hosts.Remove(h)
+	defer s.hosts.Leave(&s.mu, h)()
 }
 
 // Methods implements [workbench.Service].
