@@ -71,6 +71,8 @@ locals {
 # Hosts of a group share a fate, as its strategy says.
 group "demo" {
   strategy = "one_for_one" # one_for_one: nobody's | one_for_all | rest_for_one: those after it
+  # # max_running = 10                     # hosts at once; for one more, the one with eager = false stops that was not used for the longest time
+  # # memory_budget = "4GiB"              # of all together; above it, hosts stop in the same way
 
   host "store" {
     command = local.demo
@@ -132,6 +134,13 @@ group "demo" {
     #   timeout      = "2s"
     #   threshold    = 3                 # failures in a row until it is unresponsive
     #   start_period = "30s"             # in which they do not count
+    # }
+    # recycle {                          # example; its process is replaced by a new one, after the calls under way:
+    #   max_age      = "24h"             # or "never"
+    #   jitter       = 0.1               # random share of max_age that is left out
+    #   max_requests = 100000            # calls that a process is sent
+    #   max_memory   = "1GiB"            # of its process tree
+    #   drain        = "30s"             # what is under way then ends with the process
     # }
     # requests {
     #   timeout      = "30s"

@@ -20,7 +20,8 @@ var (
 	ErrOverloaded   = errors.New("too many requests pending")
 	ErrStopped      = errors.New("host is stopped")
 	ErrFailed       = errors.New("host has failed")
-	ErrCutOff       = fmt.Errorf("call was cut off: %w", ErrStopped) // it was under way at a stop, and not answered in StopRule.Drain
+	ErrCutOff       = fmt.Errorf("call was cut off: %w", ErrStopped)     // it was under way at a stop, and not answered in StopRule.Drain
+	ErrNoRoom       = errors.New("there is no room for another process") // of Interceptor.Starting: the start is tried again, and is no crash
 	ErrNoSuchMethod = errors.New("no such method")
 	ErrNoProtocol   = errors.New("host speaks no protocol")
 	ErrReserved     = errors.New("the method is reserved for the supervisor, which opens and ends the connection by it")

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -80,10 +81,7 @@ func (h *Host) verb(ctx actor.Context, m *verb) {
 		m.done(ErrClosed)
 		return
 	}
-	op, by := lifecycle.OpStart, lifecycle.ByPerson
-	if m.due != "" {
-		by = lifecycle.BySchedule
-	}
+	op, by := lifecycle.OpStart, cmp.Or(m.by, lifecycle.ByPerson)
 	switch m.verb {
 	case VerbStart:
 	case VerbRaise:
@@ -105,7 +103,7 @@ func (h *Host) verb(ctx actor.Context, m *verb) {
 	}
 	h.operations++
 	h.waiting[h.operations] = waiter{op, m.done}
-	h.step(ctx, lifecycle.Operate{Operation: op, By: by, ID: h.operations, Due: m.due})
+	h.step(ctx, lifecycle.Operate{Operation: op, By: by, ID: h.operations, Why: m.why})
 }
 
 // waiter is who waits for an operation.

@@ -30,7 +30,8 @@ type Interceptor struct {
 
 	// Starting is called before the process of a life is started, on a goroutine of its
 	// own, and may wait until ctx ends. It may add to what the life is given; an error
-	// is that of the start.
+	// is that of the start. After one that wraps ErrNoRoom the start is tried again, and
+	// nothing is counted.
 	Starting func(ctx context.Context, s *Start) error
 	// Up is called when a life has shaken hands. What is sent over the line before
 	// publish is called goes before every call to that life. Up must call publish

@@ -158,6 +158,8 @@ func (a *Life) unmade(err error) lifecycle.Fault {
 		f.Cause = lifecycle.CauseRefused
 	} else if lacks := transport.ShortOf(err, a.ref.spec().Resources != (policy.Limits{})); lacks != "" {
 		f.Cause, f.Detail = lifecycle.CauseShortage, lacks+": "+f.Detail
+	} else if errors.Is(err, ErrNoRoom) {
+		f.Cause = lifecycle.CauseShortage
 	}
 	return f
 }

@@ -145,7 +145,8 @@ type (
 	// anyone → host
 	verb struct {
 		verb Verb
-		due  string // of a schedule; "": a person or a program asks
+		by   lifecycle.By // "": a person, or a program as the verb says
+		why  string       // of a schedule: the time that has come; of a restart by a program: its reason
 		done func(error)
 	}
 	slotGranted struct{ life uint64 } // of a start that has waited for its slot

@@ -193,6 +193,9 @@ func (r *Ref) Encoding() codec.Encoding {
 // State returns the state of the host.
 func (r *Ref) State() lifecycle.State { return r.snapshot().machine.State() }
 
+// Pending returns how many calls to the host have no outcome yet, those that are held included.
+func (r *Ref) Pending() int { return int(r.pending.Load()) }
+
 // Life is the number of the current life, 0 before the first.
 func (r *Ref) Life() uint64 { return r.snapshot().life }
 
@@ -242,7 +245,7 @@ func (r *Ref) status(s *snapshot) record.HostStatus {
 	spec, red := r.spec(), r.world.redactor()
 	out := record.StatusOf(&s.machine, r.world.now(), red)
 	out.Name, out.Group, out.Protocol, out.Life, out.MaxCrashes = spec.Name, r.group, spec.protocol(), s.life, spec.Restart.MaxCrashes
-	out.Pending, out.Liveness, out.LastExit, out.Sandbox = int(r.pending.Load()), s.liveness, s.lastExit, r.sandboxStatus()
+	out.Pending, out.Liveness, out.LastExit, out.Sandbox = r.Pending(), s.liveness, s.lastExit, r.sandboxStatus()
 	out.Log = r.logStatus()
 	out.DependsOn, out.Noise, out.Throttle, out.Eager, out.Job = append([]string{}, spec.Start.DependsOn...), r.noises.Load(), []record.ThrottleStatus{}, !spec.Start.Lazy, spec.Job
 	for _, i := range r.chain.Load().list {
@@ -338,11 +341,18 @@ func (r *Ref) Release(ctx context.Context) error { return r.Do(ctx, VerbRelease)
 // RunDue is [Ref.Raise] for the schedule of a job: due, such as "02:00", is the time that has
 // come. With again a run that goes on is stopped first. A job that has failed is started.
 func (r *Ref) RunDue(ctx context.Context, due string, again bool) error {
-	v := verb{verb: VerbStart, due: due}
+	v := verb{verb: VerbStart, by: lifecycle.BySchedule, why: due}
 	if again {
 		v.verb = VerbRestart
 	}
 	return r.do(ctx, v)
+}
+
+// Renew is [Ref.Restart] for a feature that wants another life in the place of the present one.
+// reason is that of the stop. A host that a person stopped, or that was given up, stays as it is,
+// which the error, a *StateError, tells.
+func (r *Ref) Renew(ctx context.Context, reason string) error {
+	return r.do(ctx, verb{verb: VerbRestart, by: lifecycle.ByProgram, why: reason})
 }
 
 // Stop takes the host down; it stays down until it is started.

@@ -182,17 +182,18 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 	if err := r.reserved(method); err != nil {
 		return nil, nil, err
 	}
+	if int(r.pending.Add(1)) > spec.Requests.MaxPending {
+		r.pending.Add(-1)
+		return nil, nil, &CallError{spec.Name, method, ErrOverloaded, "", nil}
+	}
 	var d *detour
 	if !o.direct && len(r.chain.Load().outbound) > 0 {
 		var m *codec.Message
 		if m, d, err = r.divert(method, params); err != nil {
+			r.pending.Add(-1)
 			return nil, nil, err
 		}
 		method, params = m.Method, m.Params
-	}
-	if int(r.pending.Add(1)) > spec.Requests.MaxPending {
-		r.pending.Add(-1)
-		return nil, nil, &CallError{spec.Name, method, ErrOverloaded, "", nil}
 	}
 	deadline := o.timeout
 	if deadline <= 0 && !bounded && !o.unbounded {

@@ -184,6 +184,14 @@ func (h *Hub) Clients() int {
 	return len(h.clients)
 }
 
+// Clients returns how many programs are attached to a host.
+func Clients(host *actors.Ref) int {
+	if hub, is := host.Interceptor(hubName).(*Hub); is {
+		return hub.Clients()
+	}
+	return 0
+}
+
 // starting opens the next life with what the clients have opened the host with.
 func (h *Hub) starting(_ context.Context, s *actors.Start) error {
 	h.mu.Lock()

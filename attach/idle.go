@@ -118,8 +118,7 @@ func (u *usage) idle() bool {
 	if !u.up || u.after == 0 || u.releasing != nil || u.ctx.Err() != nil {
 		return false
 	}
-	hub, _ := u.host.Interceptor(hubName).(*Hub)
-	return hub == nil || hub.Clients() == 0
+	return Clients(u.host) == 0
 }
 
 // left follows a program that has left.
@@ -143,13 +142,12 @@ func (u *usage) entered(ctx context.Context) {
 // expired stops a host that has not been used for as long as it may be. Calls that are
 // under way keep it from that.
 func (u *usage) expired() {
-	pending := u.host.Peek().Pending // asks status, which takes mu
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.idle() || u.host.Now().Before(u.since.Add(u.after)) || usageOf(u.host) != u {
 		return
 	}
-	if pending > 0 {
+	if u.host.Pending() > 0 {
 		u.since = u.host.Now()
 		u.timer = u.host.Env().AfterFunc(u.after, u.expired)
 		return

@@ -2,6 +2,7 @@ package config
 
 import (
 	"github.com/hostsup/hostsup/attach"
+	"github.com/hostsup/hostsup/budget"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/hosted"
 	"github.com/hostsup/hostsup/extensions/plan"
@@ -27,7 +28,7 @@ func defaultHost() supervisor.HostSpec {
 func defaultFile() *File {
 	return &File{
 		Spec: supervisor.Spec{
-			Parts:    []supervisor.Part{attach.Part{}, inspect.Part{}, hosted.Part{}},
+			Parts:    []supervisor.Part{attach.Part{}, inspect.Part{}, hosted.Part{}, budget.Part{}},
 			OnFailed: supervisor.Stay, Users: sandbox.Range{First: 2_000_000_000, Count: 65_536}, SecretCache: secret.DefaultCache,
 		},
 		Log:    Log{Level: LevelInfo, Format: FormatText, To: LogToAuto, MaxSize: 16 << 20, Files: 4},
@@ -65,7 +66,7 @@ func Reference() []Setting {
 	add("supervisor.console.", tokenSection(&ConsoleToken{}))
 	where := stores.Options{}.WithDefaults()
 	add("", secretsSection(&where, &defaultFile().Spec.SecretCache))
-	add("", groupSection(&supervisor.GroupSpec{Strategy: lifecycle.OneForOne}))
+	add("", groupSection(&supervisor.GroupSpec{Strategy: lifecycle.OneForOne}, &budget.Rule{}))
 	d := newHostDecl()
 	d.spec.Transport = hostspec.TransportFD
 	add("", hostSection(d))

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/hostsup/hostsup/attach"
+	"github.com/hostsup/hostsup/budget"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -23,8 +24,10 @@ type tree struct {
 }
 
 type groupDecl struct {
-	spec  supervisor.GroupSpec
-	hosts []*hostDecl
+	spec   supervisor.GroupSpec
+	hosts  []*hostDecl
+	budget budget.Rule
+	places
 }
 
 // taken is a name in use; hosts and groups share one namespace.
@@ -62,6 +65,7 @@ func (r *reader) tree(blocks hcl.Blocks) *tree {
 	for _, g := range t.groups {
 		r.dependencies(t, g)
 		r.forwarded(t, g)
+		r.budgeted(g)
 		r.numbered(t, g)
 	}
 	return t
@@ -71,7 +75,7 @@ func (r *reader) group(t *tree, b *hcl.Block) {
 	r.checkName("group", b)
 	g := &groupDecl{spec: supervisor.GroupSpec{Name: b.Labels[0], Strategy: lifecycle.OneForOne}}
 	free := r.take(t, "group", b)
-	r.section(b.Body, b.DefRange, groupSection(&g.spec), hostHeader)
+	g.places = r.section(b.Body, b.DefRange, groupSection(&g.spec, &g.budget), hostHeader)
 	c, _, _ := b.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{hostHeader}})
 	for _, h := range c.Blocks {
 		for which, h := range r.each(h) {

@@ -43,13 +43,14 @@ type hostDecl struct {
 	hooks       hooksDecl
 	schedule    scheduleDecl
 	sharing     attach.Rule
+	recycle     recycleDecl
 	sharers     sharers
 	remote      remoteDecl
 	template    *templateDecl // nil: it is a host
 }
 
 func newHostDecl() *hostDecl {
-	return &hostDecl{spec: defaultHost(), kind: kindService, protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), remote: newRemoteDecl(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}, hooks: hooksDecl{timeout: hook.DefaultTimeout}, schedule: scheduleDecl{schedule.Rule{Overlap: schedule.Skip}}, sharers: newSharers()}
+	return &hostDecl{spec: defaultHost(), kind: kindService, protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), remote: newRemoteDecl(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}, hooks: hooksDecl{timeout: hook.DefaultTimeout}, schedule: scheduleDecl{schedule.Rule{Overlap: schedule.Skip}}, sharers: newSharers(), recycle: newRecycleDecl()}
 }
 
 // host reads a host block. The name of the result is valid even if the rest is wrong.
@@ -91,6 +92,7 @@ func (r *reader) hostOr(d *hostDecl, b *hcl.Block, group string) *hostDecl {
 		r.fail(d.at["transport"], "invalid value for transport", "A confined host cannot reach the supervisor's socket. Use \"fd\" or \"stdio\".")
 	}
 	r.healthy(d)
+	r.recycled(d)
 	r.hooks(d)
 	r.template(d)
 	r.reachable(resolved, d)

@@ -251,6 +251,12 @@ func TestReferenceIsTrue(t *testing.T) {
 				t.Fatal(print(t, diags))
 			}
 		}
+		if len(parts) > 2 && parts[1] == "recycle" { // processes are not replaced by default
+			src = strings.Replace(src, "recycle {", "recycle {\nmax_memory = \"1GiB\"", 1)
+			if want, diags = Parse([]byte(with("recycle {\nmax_memory = \"1GiB\"\n}\n")), "x.hcl", testOptions()); diags.HasErrors() {
+				t.Fatal(print(t, diags))
+			}
+		}
 		if len(parts) > 2 && (parts[1] == "extensions" || parts[1] == "reconnect") { // other hosts do not have them
 			host := func(text string) string {
 				return "host \"h\" {\ncommand = [\"node\", \"/c/out/bootstrap-fork.js\", \"--type=extensionHost\"]\nprotocol = \"vscode\"\n" + text + "}\n"

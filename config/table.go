@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"github.com/hostsup/hostsup/budget"
 	"github.com/hostsup/hostsup/intercept/schedule"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
@@ -62,12 +63,14 @@ func fileSettings(maxSize *int64, files *int, every, age *time.Duration, compres
 	}
 }
 
-func groupSection(g *supervisor.GroupSpec) section {
+func groupSection(g *supervisor.GroupSpec, b *budget.Rule) section {
 	return section{
 		name: "group", doc: "Hosts that share a fate.",
 		settings: []setting{
 			named("strategy", "which hosts are restarted with one that crashed: none, all, or those after it",
 				choice(&g.Strategy, lifecycle.OneForOne, lifecycle.OneForAll, lifecycle.RestForOne)),
+			named("max_running", "hosts that run at once; for one more, the one with eager = false stops that has not been used for the longest time, and the next call starts it again", unlimited(whole(&b.Running, 1, MaxHosts), &b.Running)),
+			named("memory_budget", "memory that they take together, looked at every 5s; above it, hosts stop in the same way", unlimited(size(&b.Memory, 1<<20, maxMemory), &b.Memory)),
 		},
 	}
 }
@@ -205,6 +208,7 @@ func hostSection(d *hostDecl) section {
 			},
 			remoteSection(&d.remote),
 			healthySection(&d.health),
+			recycleSection(&d.recycle),
 			reconnectSection(&d.reconnect),
 			extensionsSection(&d.extensions),
 			limitsSection(&d.confinement.limits),

@@ -18,7 +18,7 @@ type Operate struct {
 	Operation Operation
 	By        By // ByPerson; or ByProgram, whose OpStop is a request that the group may refuse (see [AskStop]), or BySchedule; these are refused where a person stopped the host or it was given up, unless it is a job, of which each run is another matter
 	ID        uint64
-	Due       string // BySchedule, which must not ask for OpStop: the time that has come, for the reason of the start
+	Why       string // BySchedule, which must not ask for OpStop: the time that has come, for the reason of the start; ByProgram: the reason of OpRestart
 }
 
 // Done ends an operation.
@@ -46,7 +46,7 @@ func (s *step) operate(e Operate) {
 		return
 	}
 	if e.By == BySchedule {
-		s.due = e.Due
+		s.due = e.Why
 	}
 	switch {
 	case asks:
@@ -63,8 +63,11 @@ func (s *step) operate(e Operate) {
 		return
 	case op == OpRestart:
 		reason := "restart asked for"
-		if e.By == BySchedule {
+		switch {
+		case e.By == BySchedule:
 			reason = s.startReason(e.By)
+		case e.Why != "":
+			reason = e.Why
 		}
 		s.restart(e.By, reason)
 	default:
