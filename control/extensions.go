@@ -136,7 +136,8 @@ func (s *Server) extensionFail(host string, err error) *Error {
 
 // Activate requests an activation event of a host, or if host is "" of every host
 // that it concerns. It waits until the extensions that declare the event are active
-// or have failed, or ctx ends. It returns the extensions that this event made
+// or have failed, or ctx ends. One that is still being activated after six times the startup
+// of the host's extensions, 1 minute by default, has failed for the request. It returns the extensions that this event made
 // active; those that an earlier event made active are not included.
 func (c *Client) Activate(ctx context.Context, host, event string) ([]extensions.Status, error) {
 	out, err := post[extensionList](ctx, c, prefix+"/activate", activateRequest{Event: event, Host: host})

@@ -38,7 +38,8 @@ func (s *Supervisor) extensions(host string) (Extensions, error) {
 
 // Activate requests an activation event, like "onCommand:hello.greet", from a host
 // ("" for every host with extensions) and waits until the extensions that declare the
-// event are active or have failed. An event that no extension declares starts nothing.
+// event are active or have failed, or are still being activated after six times their Startup,
+// 1 minute by default. An event that no extension declares starts nothing.
 // Errors: *service.ActivationError of package extensions/service, which lists each
 // extension that is not active, [extensions.ErrNoExtensions], ErrNoHost, ErrClosed, or
 // ctx's error.

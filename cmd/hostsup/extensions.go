@@ -19,7 +19,10 @@ func (a *app) activateVerb() *cobra.Command {
 		Short: "Request an activation event of the extensions of hosts",
 		Long: `Request an activation event, as an editor does when a file is opened or a command
 is run, and wait until the extensions that want it are active or have failed. The
-hosts that they live in are started. Those that became active by it are printed.`,
+hosts that they live in are started. Those that became active by it are printed.
+
+One that is still being activated after a minute (six times the startup of its
+host's extensions block) is an error that names it. Its activation goes on.`,
 		Example: `  hostsup activate onLanguage:go
   hostsup activate onCommand:hello.greet --host code`,
 		Args:              args(1, 1, "EVENT"),

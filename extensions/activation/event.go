@@ -51,6 +51,10 @@ type Installed struct {
 type Request struct {
 	Event string
 	Tag   uint64
+	// Bounded means that Settled follows six times [Rules].Startup after the request at the latest for
+	// extensions that are still being activated, or that long after their host was asked, if that is
+	// later: they have the error [ErrActivating]. Their activation goes on.
+	Bounded bool
 }
 
 // RequestExtension requests one extension. From is the extension that needs it, or "".

@@ -48,8 +48,9 @@ type ext struct {
 	extensions.Extension
 	Status
 	events   map[string]bool
-	previous Reason // of the activation that ended with the last life; Event is "" without one
-	missed   uint64 // the life of its host that was up when it, or what it had lacked, was installed; 0: none
+	asked    time.Time // when its host was asked to activate it, or began by itself; only while Asked
+	previous Reason    // of the activation that ended with the last life; Event is "" without one
+	missed   uint64    // the life of its host that was up when it, or what it had lacked, was installed; 0: none
 }
 
 type hostState int
@@ -153,7 +154,7 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 	case Began:
 		if e := m.find(ev.Host, ev.Life, ev.ID); e != nil && (e.State == Inactive || e.State == Activating) {
 			if !e.Asked {
-				e.Reason, e.Asked = ev.Reason, true
+				e.Reason, e.Asked, e.asked = ev.Reason, true, m.now
 			}
 			m.setState(e, Activating, "the host began it")
 		}

@@ -104,7 +104,7 @@ func TestMachineProperties(t *testing.T) {
 			case 0, 1:
 				tag++
 				w.open[tag] = true
-				w.step(Request{fmt.Sprintf("e%d", rng.IntN(4)), tag})
+				w.step(Request{fmt.Sprintf("e%d", rng.IntN(4)), tag, tag%2 == 0})
 			case 2:
 				tag++
 				w.open[tag] = true

@@ -140,7 +140,7 @@ func event(t *testing.T, d *datadriven.TestData, m *Machine) Event {
 	case "installed":
 		return installedFrom(d.Input)
 	case "request":
-		return Request{first, tag}
+		return Request{first, tag, second == "bounded"}
 	case "extension":
 		return RequestExtension{ID: extensions.ID(first), From: extensions.ID(arg("from")), Tag: tag}
 	case "up":

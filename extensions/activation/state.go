@@ -31,6 +31,7 @@ var (
 	ErrLoop       = errors.New("needs itself")
 	ErrRefused    = errors.New("refused") // it is not among the installed extensions; see package extensions
 	ErrNotBegun   = errors.New("its host did not begin to activate it")
+	ErrActivating = errors.New("still being activated") // only of a bounded [Request]
 )
 
 // Error is why an extension is not active.
@@ -97,7 +98,7 @@ type HostSpec struct {
 type Rules struct {
 	// Startup is the longest time that onStartupFinished waits; default 10 s. For
 	// hosts that do the startup themselves, a request of an event of the startup
-	// fails twice that time after the host is up.
+	// fails twice that time after the host is up. See also Bounded of [Request].
 	Startup time.Duration
 	// MaxEvents is how many events without an extension are remembered for later
 	// extensions; default 4096. Events with an extension always are.

@@ -9,6 +9,9 @@ import (
 
 func (m *Machine) request(r Request) {
 	w := wait{tag: r.Tag, events: EventsOf(r.Event)}
+	if r.Bounded {
+		w.bounded = m.now
+	}
 	for _, event := range w.events {
 		m.fire(event, event == eventStar, &w)
 	}
@@ -151,7 +154,7 @@ func (m *Machine) send(e *ext) {
 		}
 	}
 	if h := m.host(e.Host); h.state == hostUp {
-		e.Asked = true
+		e.Asked, e.asked = true, m.now
 		m.emit(Activate{e.Host, h.life, e.Extension.ID, e.Reason})
 	}
 }

@@ -10,12 +10,13 @@ import (
 
 // wait is a request that is not settled.
 type wait struct {
-	tag    uint64
-	events []string // empty for a request of one extension
-	ids    []extensions.ID
-	left   []extensions.ID // those of ids that their hosts activate themselves
-	hosts  []string        // hosts that are not idle and have not announced their extensions yet
-	errs   []*Error
+	tag     uint64
+	bounded time.Time // when the request was made; zero: it waits without a bound
+	events  []string  // empty for a request of one extension
+	ids     []extensions.ID
+	left    []extensions.ID // those of ids that their hosts activate themselves
+	hosts   []string        // hosts that are not idle and have not announced their extensions yet
+	errs    []*Error
 }
 
 // open reports whether a request must still wait.
@@ -30,7 +31,7 @@ func (m *Machine) open(w *wait) bool {
 	}
 	for _, id := range w.ids {
 		e := m.exts[id]
-		if e != nil && (e.State == Activating || w.leftToHost(e) && m.beginsLater(e)) {
+		if e != nil && (e.State == Activating && !m.overdue(w, e) || w.leftToHost(e) && m.beginsLater(e)) {
 			return true
 		}
 	}
@@ -46,6 +47,41 @@ func (w *wait) leftToHost(e *ext) bool {
 // has reports whether the request has an error for an extension.
 func (w *wait) has(id extensions.ID) bool {
 	return slices.ContainsFunc(w.errs, func(err *Error) bool { return err.ID == id })
+}
+
+// due returns when a request stops waiting for an extension that is activating, and which one is then
+// still being activated: itself or one that it depends on. The time is zero if that is not known: the
+// request waits without a bound, or for a host.
+func (m *Machine) due(w *wait, e *ext) (at time.Time, by *ext) {
+	switch {
+	case w.bounded.IsZero() || e.State != Activating:
+		return at, nil
+	case e.Asked:
+		return later(w.bounded, e.asked).Add(6 * m.rules.Startup), e
+	}
+	for _, dep := range e.Dependencies {
+		d := m.exts[dep]
+		if d == nil {
+			continue
+		}
+		if t, x := m.due(w, d); !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at, by = t, x
+		}
+	}
+	return at, by
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// overdue reports whether a request no longer waits for an extension.
+func (m *Machine) overdue(w *wait, e *ext) bool {
+	at, _ := m.due(w, e)
+	return !at.IsZero() && !m.now.Before(at)
 }
 
 // concerned returns the extensions that declare one of events.
@@ -96,6 +132,8 @@ func (m *Machine) failures(w *wait) []*Error {
 			w.errs = append(w.errs, &Error{ID: id, Cause: ErrUnknown})
 		case e.State == Broken:
 			w.errs = append(w.errs, e.Err)
+		case e.State == Activating:
+			w.errs = append(w.errs, m.stillActivating(w, e))
 		case w.leftToHost(e) && e.Host == "":
 			w.errs = append(w.errs, &Error{ID: id, Cause: ErrNoHost})
 		case w.leftToHost(e) && m.host(e.Host).state == hostUp:
@@ -105,6 +143,18 @@ func (m *Machine) failures(w *wait) []*Error {
 		}
 	}
 	return w.errs
+}
+
+// stillActivating returns the error of a request that has stopped waiting for an extension.
+func (m *Machine) stillActivating(w *wait, e *ext) *Error {
+	err := &Error{ID: e.Extension.ID, Cause: ErrActivating}
+	if _, by := m.due(w, e); by != nil {
+		err.Detail = fmt.Sprintf("in %s for %s", by.Host, m.now.Sub(by.asked).Round(time.Second))
+		if by != e {
+			err.Detail = fmt.Sprintf("it needs %s, which is being activated %s", by.Extension.ID, err.Detail)
+		}
+	}
+	return err
 }
 
 // downError returns the error that the host of an extension is down.
@@ -133,6 +183,13 @@ func (m *Machine) setTimer() {
 	next := m.finish
 	for i := range m.waits {
 		w := &m.waits[i]
+		for _, id := range w.ids {
+			if e := m.exts[id]; e != nil {
+				if due, _ := m.due(w, e); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+					next = due
+				}
+			}
+		}
 		for _, id := range w.left {
 			e := m.exts[id]
 			if e == nil || !w.leftToHost(e) || m.host(e.Host).state != hostUp {

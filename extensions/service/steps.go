@@ -116,12 +116,14 @@ func (s *Service) search(e activation.Search) {
 }
 
 // Activate requests an event and waits until the extensions that declare it are active or
-// have failed; see [ActivationError].
+// have failed; see [ActivationError]. For an extension whose activation does not end, it waits for six
+// times the startup of the specification, 1 minute by default, and returns
+// [activation.ErrActivating] for it.
 func (s *Service) Activate(ctx context.Context, event string) error {
 	w := newWaiter()
 	s.post(func() {
 		w.refused = s.refusals(event)
-		s.activation(activation.Request{Event: event, Tag: s.enlist(w)})
+		s.activation(activation.Request{Event: event, Tag: s.enlist(w), Bounded: true})
 	})
 	return s.await(ctx, event, w)
 }
