@@ -27,6 +27,9 @@ func (s *side) Asked(m *codec.Message) (*codec.Message, Handler) {
 	if h := counting(m, s.counted); h != nil {
 		return nil, h
 	}
+	if h := sequence(m); h != nil {
+		return nil, h
+	}
 	return s.owner.Asked(m)
 }
 

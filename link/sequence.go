@@ -31,6 +31,9 @@ func (r *Incoming) Sequence(e codec.Encoding, items iter.Seq2[any, error]) (code
 		return r.Send(raw)
 	}
 	list := func(all []codec.Raw) (raw codec.Raw) {
+		if all == nil {
+			all = []codec.Raw{} // an empty list; nil is encoded as the encoding's nil
+		}
 		raw, failed = e.Marshal(all)
 		return raw
 	}
