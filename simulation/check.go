@@ -3,6 +3,7 @@ package simulation
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -22,6 +24,7 @@ type checker struct {
 	hosts map[string]supervisor.HostSpec
 	gated map[string]bool // hosts whose restarts wait for others
 	slack time.Duration   // what late tasks may add
+	after func(time.Duration, func()) link.Timer
 
 	mu      sync.Mutex
 	broken  []string
@@ -33,6 +36,11 @@ type checker struct {
 	latest  map[string]*seen // of a host: what the machine has seen of the last life
 	spells  []spell          // in which processes did nothing
 	stopAt  time.Time        // when the tree was stopped
+
+	releases  []release
+	senders   int              // of rows of notifications
+	notes     map[int]place    // of a sender: its last notification that a process has read
+	heardNews map[string]place // of a host: the last notification that the tree has handed on
 }
 
 // seen is what the machine has seen of a life.
@@ -42,6 +50,10 @@ type seen struct {
 	frozen  bool
 	thawed  time.Time // the last time
 	over    bool
+
+	disturbed bool // it is asked to end, or has broken the protocol
+	broke     bool // it has broken the protocol
+	handlers  int  // of its requests, that go on
 }
 
 // spell is a time in which a process was frozen.
@@ -51,21 +63,33 @@ type spell struct {
 	from, to time.Time // to is when it went on, or ended
 }
 
-// call is one call.
+// call is one call, or a request of a process.
 type call struct {
 	id         int
-	host       string
+	host       string // that is called; of no host if the supervisor answers
+	by         string // the host that asks; "" for a caller outside
+	life       int    // of by
 	method     string
+	n          int // items of the answer
 	idempotent bool
+	heardBy    int // the life that has read it last
+	heardAt    time.Time
 	canceled   bool // it may be canceled
+	tookBack   bool // it was
 	began      time.Time
+	last       time.Time // began, or when the caller of a stream was last ready for an item
 	answered   bool
+	taken      int // items that the caller has
+	allowed    int // items that the process has been allowed
+	sent       int // items that the process has sent
+	sentAt     []time.Time
+	finished   bool // the process sends no more of them
 }
 
 func newChecker(s *story, begin time.Time) *checker {
 	c := &checker{
 		story: s, begin: begin, hosts: make(map[string]supervisor.HostSpec), trees: make(map[string]int), lives: make(map[string]int),
-		heardOf: make(map[int]int), latest: make(map[string]*seen), gated: make(map[string]bool), slack: 200 * time.Millisecond,
+		heardOf: make(map[int]int), notes: make(map[int]place), heardNews: make(map[string]place), latest: make(map[string]*seen), gated: make(map[string]bool), slack: 200 * time.Millisecond,
 	}
 	if s.late > 0 {
 		c.slack += 20 * s.delay
@@ -174,7 +198,7 @@ func (c *checker) vanished(host string, life int) {
 }
 
 // heard: a process has read a call.
-func (c *checker) heard(host string, life int, m *codec.Message) {
+func (c *checker) heard(host string, life int, m *codec.Message) *call {
 	var id int
 	err := msgpack.Unmarshal(m.Params, &id)
 	c.mu.Lock()
@@ -182,32 +206,43 @@ func (c *checker) heard(host string, life int, m *codec.Message) {
 	c.note("%s: life %d reads %s %d", host, life, m.Method, id)
 	if err != nil || id < 1 || id > len(c.calls) {
 		c.fail("%s: life %d reads %s % x, which was not called: %v", host, life, m.Method, m.Params, err)
-		return
+		return nil
 	}
 	a := c.calls[id-1]
 	if a.host != host || a.method != m.Method {
 		c.fail("%s: life %d reads %s %d, which is %s of %s", host, life, m.Method, id, a.method, a.host)
 	}
 	c.heardOf[id]++
+	a.heardBy, a.heardAt = life, time.Now()
 	if n := c.heardOf[id]; n > 2 || n > 1 && !a.idempotent {
 		c.fail("%s: call %d is read for the %d. time; idempotent: %v", host, id, n, a.idempotent)
 	}
+	return a
 }
 
 // called: a call begins.
 func (c *checker) called(a *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a.id = len(c.calls) + 1
+	a.id, a.began = len(c.calls)+1, time.Now()
+	a.last = a.began
 	c.calls = append(c.calls, a)
-	c.note("call %d: %s of %s", a.id, a.method, a.host)
+	c.note("call %d: %s of %s%s", a.id, a.method, a.host, a.asker())
+}
+
+// asker names a host that asks.
+func (a *call) asker() string {
+	if a.by == "" {
+		return ""
+	}
+	return fmt.Sprintf(", by life %d of %s", a.life, a.by)
 }
 
 // answered: a call has its outcome.
 func (c *checker) answered(a *call, out int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	took := time.Since(a.began)
+	took := time.Since(a.last)
 	c.note("call %d after %s: %d, %v", a.id, took, out, err)
 	bad := func(format string, args ...any) {
 		c.fail("call %d, %s of %s, after %s: %d, %v: %s", a.id, a.method, a.host, took, out, err, fmt.Sprintf(format, args...))
@@ -216,6 +251,7 @@ func (c *checker) answered(a *call, out int, err error) {
 		bad("the second outcome")
 	}
 	a.answered = true
+	c.stops(a)
 	timeout := c.hosts[a.host].Requests.Timeout
 	if took > timeout+c.slack {
 		bad("expected within %s", timeout)
@@ -224,8 +260,11 @@ func (c *checker) answered(a *call, out int, err error) {
 		if out != a.id {
 			bad("expected %d", a.id)
 		}
-		if a.method != echo && a.method != twice && a.method != flood {
+		if !slices.Contains([]string{echo, twice, flood, items, spill}, a.method) && (a.n > 0 || a.method != skip && a.method != cut) {
 			bad("expected an error")
+		}
+		if a.method != echo && a.taken != a.n {
+			bad("%d items, expected %d", a.taken, a.n)
 		}
 		if c.heardOf[a.id] == 0 {
 			bad("no process has read it")
@@ -235,14 +274,17 @@ func (c *checker) answered(a *call, out int, err error) {
 	var host *actors.HostError
 	switch {
 	case errors.Is(err, actors.ErrTimeout):
-		if took < timeout {
+		if a.tookBack = true; time.Since(a.moved()) < timeout {
 			bad("expected not before %s", timeout)
+		}
+		if a.method == items && c.heardOf[a.id] > 0 && c.isQuiet(a.host, a.heardBy, a.began) && time.Since(latest(a.heardAt, a.moved())) > c.slack {
+			bad("life %d has not stopped to send", a.heardBy)
 		}
 		if s := c.latest[a.host]; c.heardOf[a.id] == 0 && s != nil && !s.over && !s.frozen && !s.greeted.IsZero() && latest(s.greeted, s.thawed).Before(a.began) {
 			bad("life %d ran all the time and has not read it", s.life)
 		}
 	case errors.Is(err, actors.ErrCancelled):
-		if !a.canceled {
+		if a.tookBack = true; !a.canceled {
 			bad("it was not canceled")
 		}
 	case errors.Is(err, actors.ErrNoSuchMethod):
@@ -250,15 +292,7 @@ func (c *checker) answered(a *call, out int, err error) {
 			bad("the method is there")
 		}
 	case errors.Is(err, actors.ErrOverloaded):
-		open := 0
-		for _, o := range c.calls {
-			if o.host == a.host && !o.answered {
-				open++
-			}
-		}
-		if open < c.hosts[a.host].Requests.MaxPending {
-			bad("%d are open", open)
-		}
+		c.overloaded(a.host, func(open int) { bad("%d are open", open) })
 	case errors.As(err, &host):
 		if host.Life > uint64(c.lives[a.host]) {
 			bad("life %d was not there", host.Life)
@@ -293,7 +327,7 @@ func (c *checker) end() {
 		}
 	}
 	for _, a := range c.calls {
-		if !a.answered {
+		if !a.answered && a.by == "" {
 			c.fail("call %d of %s has no outcome", a.id, a.host)
 		}
 	}

@@ -60,6 +60,7 @@ func (c *checker) events(all []supervisor.Event) {
 			}
 		}
 	}
+	c.checkReleases(all)
 	for _, p := range c.spells {
 		c.noticed(p, all)
 	}

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"os"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type machine struct {
 var _ supervisor.Machine = (*machine)(nil)
 
 func newMachine(k *kernel, c *checker) *machine {
+	c.after = k.AfterFunc
 	return &machine{kernel: k, check: c, programs: make(map[string]*program), waiting: make(map[string]wire), latest: make(map[string]*process)}
 }
 
@@ -86,6 +88,19 @@ func (m *machine) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
 	return p.Child, nil
 }
 
+// wait waits for d, and reports whether ctx still goes on.
+func (m *machine) wait(ctx context.Context, d time.Duration) bool {
+	over := make(chan struct{})
+	t := m.AfterFunc(d, func() { close(over) })
+	defer t.Stop()
+	select {
+	case <-over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // process returns the latest process of a host, or nil.
 func (m *machine) process(host string) *process {
 	m.mu.Lock()
@@ -112,6 +127,7 @@ type process struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	frozen  bool
+	talk    *speaker      // its conversation; nil before that has begun
 	over    bool          // it has ended
 	dead    chan struct{} // closed then
 	gone    bool          // its tree, too
@@ -120,6 +136,9 @@ type process struct {
 // signal is the kernel's part of a signal. It takes effect a little later.
 func (p *process) signal(sig os.Signal) {
 	number, _ := sig.(syscall.Signal)
+	if number != stopSignal && number != goOnSignal {
+		p.m.check.disturbed(p.host, p.life)
+	}
 	after := p.m.within(2 * time.Millisecond)
 	if sig == os.Kill && p.m.chance(0.05) {
 		after = p.m.within(200 * time.Millisecond) // it waits for a disk

@@ -31,6 +31,21 @@ var mutants = []mutant{
 		d.timer.Reset`, `	if d.head != nil && !mutant("deadline") {
 		d.timer.Reset`},
 	{"closed", "link/pending/table.go", `	t.listed = t.list(func(*Entry) bool { return true })`, `	t.listed = t.list(func(e *Entry) bool { return e.acked || !mutant("closed") })`},
+	// Of requests of hosts.
+	{"bound", "link/pending/incoming.go", `t.bounds.Open > 0 && open >= t.bounds.Open:`, `t.bounds.Open > 0 && open >= t.bounds.Open && !mutant("bound"):`},
+	{"withdrawn", "link/incoming.go", `	case pending.Stops:
+		j.Owner.(*Incoming).cancel(c.takenBack)`, `	case pending.Stops:
+		if !mutant("withdrawn") {
+			j.Owner.(*Incoming).cancel(c.takenBack)
+		}`},
+	{"relayed", "intercept/answer/answer.go", `		if err := target.Call(ctx, in.Method`, `		if mutant("relayed") {
+			ctx = context.WithoutCancel(ctx)
+		}
+		if err := target.Call(ctx, in.Method`},
+	// Of results in items.
+	{"granted", "link/pending/table.go", `i.taken < Window/2 || e.late`, `i.taken < Window/2 || mutant("granted") && i.seq > Window || e.late`},
+	{"spent", "link/pending/incoming.go", `return j.begun, j.credit > 0 && !j.over`, `return j.begun, (j.credit > 0 || mutant("spent")) && !j.over`},
+	{"overtaken", "link/items.go", `case !now || len(s.held) > 0:`, `case !now || len(s.held) > 0 && !mutant("overtaken"):`},
 }
 
 const planted = `package %

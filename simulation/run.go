@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/supervisor"
@@ -79,7 +81,11 @@ type teller struct {
 func (t *teller) tell() {
 	spec := supervisor.Spec{}
 	for _, g := range t.story.groups {
-		spec.Groups = append(spec.Groups, supervisor.GroupSpec{Name: g.name, Strategy: g.strategy, Hosts: slices.Clone(g.hosts)})
+		hosts := slices.Clone(g.hosts)
+		for i := range hosts {
+			hosts[i].Answers = t.answers()
+		}
+		spec.Groups = append(spec.Groups, supervisor.GroupSpec{Name: g.name, Strategy: g.strategy, Hosts: hosts})
 		for _, h := range g.hosts {
 			t.m.programs[h.Name] = &program{think: 10 * time.Millisecond}
 		}
@@ -88,7 +94,7 @@ func (t *teller) tell() {
 	t.m.dispatch(system)
 	var err error
 	t.sup, err = supervisor.Start(context.Background(), spec, supervisor.WithMachine(t.m), supervisor.WithSystem(system),
-		supervisor.WithKill(sandbox.KillGroup), supervisor.WithLogger(t.log))
+		supervisor.WithKill(sandbox.KillGroup), supervisor.WithLogger(t.log), supervisor.WithNotifications(t.check.news))
 	if err != nil {
 		t.check.wrong("the tree does not start: %v", err)
 		return
@@ -139,6 +145,10 @@ func (t *teller) do(st step) {
 	switch {
 	case st.verb == "call":
 		t.call(ctx, h, st)
+	case st.verb == "stream":
+		t.stream(ctx, h, st)
+	case st.verb == "notify":
+		t.notify(ctx, h, st)
 	case slices.Contains(ofPerson, st.verb):
 		f := map[string]func(context.Context) error{"start": h.Start, "stop": h.Stop, "restart": h.Restart, "reset": h.Reset}[st.verb]
 		began := time.Now()
@@ -146,9 +156,11 @@ func (t *teller) do(st step) {
 	case slices.Contains(ofProgram, st.verb):
 		on := st.args[0] == "on"
 		t.m.change(st.host, func(p *program) {
-			*map[string]*bool{"refused": &p.refused, "deaf": &p.deaf, "mute": &p.mute, "leaves": &p.leaves, "slow": &p.dawdles}[st.verb] = on
+			*map[string]*bool{"refused": &p.refused, "deaf": &p.deaf, "mute": &p.mute, "leaves": &p.leaves, "slow": &p.dawdles, "eager": &p.eager}[st.verb] = on
 		})
 	case p == nil:
+	case st.verb == "ask":
+		t.ask(p, st)
 	case st.verb == "kill":
 		p.signal(syscall.SIGKILL)
 	case st.verb == "freeze":
@@ -156,6 +168,7 @@ func (t *teller) do(st step) {
 	case st.verb == "thaw":
 		p.signal(goOnSignal)
 	case st.verb == "hangup":
+		t.check.disturbed(p.host, p.life)
 		_ = p.conn.Close()
 	case st.verb == "exit":
 		p.exit(sandbox.Exit{Code: 7})
@@ -164,30 +177,80 @@ func (t *teller) do(st step) {
 	}
 }
 
+// answers are the rules by which what hosts ask is answered.
+func (t *teller) answers() supervisor.AnswerRule {
+	r := supervisor.AnswerRule{
+		Handlers: map[string]supervisor.Handler{"here.*": t.handle},
+		Replies:  []answer.Reply{{Method: fixed, Result: 42}},
+		Forwards: []answer.Forward{{Method: "to-nowhere.*", To: "nowhere"}},
+	}
+	for name := range t.check.hosts {
+		r.Forwards = append(r.Forwards, answer.Forward{Method: "to-" + name + ".*", To: name})
+	}
+	return r
+}
+
 // call makes one call, and reports its outcome.
 func (t *teller) call(ctx context.Context, h *supervisor.Host, st step) {
 	var opts []supervisor.CallOption
-	c := &call{host: st.host, method: st.args[0], began: time.Now()}
-	for _, a := range st.args[1:] {
-		if a == "idempotent" {
-			c.idempotent = true
-			opts = append(opts, supervisor.Idempotent())
-		}
-		if after, ok := strings.CutPrefix(a, "cancel="); ok {
-			d, err := time.ParseDuration(after)
-			if err != nil {
-				t.check.wrong("%v", err)
-			}
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithCancel(ctx)
-			stop := t.m.AfterFunc(d, cancel)
-			c.canceled = true
-			defer cancel()
-			defer stop.Stop()
-		}
+	c := &call{host: st.host, method: st.args[0]}
+	if slices.Contains(st.args, "idempotent") {
+		c.idempotent = true
+		opts = append(opts, supervisor.Idempotent())
 	}
+	ctx, done := t.cancels(ctx, c, st)
+	defer done()
 	t.check.called(c)
 	var out int
 	err := h.Call(ctx, c.method, c.id, &out, opts...)
 	t.check.answered(c, out, err)
+}
+
+// cancels cancels the context of a call when the step says so.
+func (t *teller) cancels(ctx context.Context, c *call, st step) (_ context.Context, done func()) {
+	d := t.duration(st, "cancel")
+	if d == 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := t.m.AfterFunc(d, cancel)
+	c.canceled = true
+	return ctx, func() {
+		stop.Stop()
+		cancel()
+	}
+}
+
+// option returns the value of an argument of a step; "" if it has none.
+func (st step) option(name string) string {
+	for _, a := range st.args {
+		if v, ok := strings.CutPrefix(a, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+func (t *teller) duration(st step, name string) time.Duration {
+	v := st.option(name)
+	if v == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		t.check.wrong("%s: %v", name, err)
+	}
+	return d
+}
+
+func (t *teller) number(st step, name string) int {
+	v := st.option(name)
+	if v == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		t.check.wrong("%s: %v", name, err)
+	}
+	return n
 }

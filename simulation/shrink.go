@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"slices"
+	"strings"
 )
 
 // shrink returns the shortest story it finds that still fails, given one that does. It
@@ -53,7 +54,9 @@ func (s *story) without(g, h int) {
 			rule.DependsOn = nil
 		}
 	}
-	s.steps = slices.DeleteFunc(s.steps, func(st step) bool { return st.host == name })
+	s.steps = slices.DeleteFunc(s.steps, func(st step) bool {
+		return st.host == name || slices.ContainsFunc(st.args, func(a string) bool { return strings.HasPrefix(a, "to-"+name+".") })
+	})
 	if len(s.groups[g].hosts) == 0 {
 		s.groups = slices.Delete(s.groups, g, g+1)
 	}

@@ -43,8 +43,11 @@ type step struct {
 var (
 	ofPerson  = []string{"start", "stop", "restart", "reset"}
 	ofProcess = []string{"kill", "freeze", "thaw", "hangup", "exit"}
-	ofProgram = []string{"refused", "deaf", "mute", "leaves", "slow"} // with on or off
+	ofProgram = []string{"refused", "deaf", "mute", "leaves", "slow", "eager"} // with on or off
 	methods   = []string{echo, echo, echo, echo, echo, crash, leave, hang, silent, garbage, half, twice, flood, "unknown"}
+	asks      = []string{hereEcho, hereEcho, hereFail, herePanic, hereHang, hereItems, hereItems, fixed, nothing}
+	forwarded = []string{echo, echo, echo, crash, silent, hang, flood, "unknown"}
+	streams   = []string{items, items, items, items, spill, skip, cut, echo}
 )
 
 // newStory makes the story of a seed.
@@ -101,6 +104,7 @@ func newStory(seed uint64) *story {
 			s.steps = append(s.steps, again)
 		}
 	}
+	s.converse(r, names, length)
 	slices.SortStableFunc(s.steps, func(a, b step) int { return int(a.at - b.at) })
 	return s
 }
