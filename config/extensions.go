@@ -63,7 +63,7 @@ func extensionsSection(d *extensionsDecl) section {
 			settings: []setting{
 				named("window", "time in which crashes are seen together", duration(&s.Blame.Window, nil)),
 				named("max_lives", "lives of hosts that one search for the culprit may cost", whole(&s.Blame.MaxLives, 1, 1000)),
-				named("profile", "take a CPU profile of a host that hangs, and sample the allocations of one whose memory grows; the inspector of its node is open meanwhile", boolean(&s.NoProfiles, true)),
+				named("profile", "take a CPU profile of a host that hangs, and sample the allocations of one whose memory grows; note the calls of one that hung without a profile; the inspector of its node is open meanwhile", boolean(&s.NoProfiles, true)),
 				named("quiet", "time after which isolated suspects that have not crashed are cleared; default: window", unlimited(duration(&s.Blame.Quiet, nil), &s.Blame.Quiet)),
 			},
 		}},

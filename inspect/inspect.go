@@ -71,6 +71,22 @@ func (in *hosts) Allocations(ctx context.Context, host *supervisor.Host, life ui
 	})
 }
 
+// NoteCalls implements [supervisor.Inspector].
+func (in *hosts) NoteCalls(ctx context.Context, host *supervisor.Host, life uint64) (out supervisor.Notes, err error) {
+	err = in.session(ctx, host, life, func(ctx context.Context, session *inspector.Session) error {
+		notes, err := session.Note(ctx)
+		if err == nil {
+			out = notes
+		}
+		return err
+	})
+	if err != nil && out != nil {
+		_ = out.Close() // it was only read
+		out = nil
+	}
+	return out, err
+}
+
 // HeapSnapshot implements [supervisor.Inspector].
 func (in *hosts) HeapSnapshot(ctx context.Context, host *supervisor.Host, w io.Writer) error {
 	return in.session(ctx, host, 0, func(ctx context.Context, session *inspector.Session) error {
@@ -188,7 +204,7 @@ func (v *visit) explain(ctx context.Context, err error) error {
 		return supervisor.ErrClosed
 	case errors.As(err, &refused):
 		reason = refused.Reason
-	case errors.As(err, &told), errors.Is(err, inspector.ErrProtocol):
+	case errors.As(err, &told), errors.Is(err, inspector.ErrProtocol), errors.Is(err, inspector.ErrThrown):
 		reason = err.Error()
 	case errors.Is(err, inspector.ErrGone), errors.Is(err, context.Canceled):
 		if reason = err.Error(); !v.up() {

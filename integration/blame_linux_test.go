@@ -31,8 +31,17 @@ type courtCase struct {
 	trace  string // is in the evidence against guilty
 }
 
-// stackTrace is the evidence of an abort whose stack node has printed.
-const stackTrace = "was on the stack when it aborted"
+const (
+	// stackTrace is the evidence of an abort whose stack node has printed.
+	stackTrace = "was on the stack when it aborted"
+	// callTrace is that of a host that waits in a call.
+	callTrace = "called what the host waited for"
+)
+
+// hangsFast makes a host that hangs end after 4 s.
+func hangsFast(s *supervisor.HostSpec) {
+	s.Liveness.After, s.Liveness.KillAfter = 3*time.Second, time.Second
+}
 
 var courtCases = []courtCase{
 	{name: "call in flight", crime: "abort", misled: "wait", reason: "SIGABRT", trace: stackTrace},
@@ -40,9 +49,8 @@ var courtCases = []courtCase{
 	{name: "uncaught error", crime: "uncaught", misled: "wait", reason: "SIGABRT", trace: stackTrace},
 	{name: "calls the command", misled: "calls", reason: "SIGABRT", trace: stackTrace},
 	{name: "slow to activate", crime: "abort", slow: true, reason: "SIGABRT", trace: stackTrace},
-	{name: "execSync", crime: "execSync", misled: "wait", reason: "unresponsive", spec: func(s *supervisor.HostSpec) {
-		s.Liveness.After, s.Liveness.KillAfter = 3*time.Second, time.Second
-	}},
+	{name: "execSync", crime: "execSync", misled: "wait", reason: "unresponsive", trace: callTrace, spec: hangsFast},
+	{name: "read of a pipe", crime: "pipe", misled: "wait", reason: "unresponsive", trace: callTrace, spec: hangsFast},
 	{name: "heap", crime: "heap", misled: "wait", reason: "out of memory", spec: func(s *supervisor.HostSpec) {
 		s.Command = append([]string{s.Command[0], "--max-old-space-size=128"}, s.Command[1:]...)
 	}},
@@ -55,7 +63,7 @@ var courtCases = []courtCase{
 	{name: "leak of buffers", crime: "buffers", misled: "wait", reason: "out of memory", trace: "allocated", spec: func(s *supervisor.HostSpec) {
 		s.Resources = confine.Limits{Memory: 512 << 20, Enforce: confine.BestEffort}
 	}},
-	{name: "message over the bound", crime: "message", misled: "wait", reason: "MainThreadCommands.$executeCommand"},
+	{name: "message over the bound", crime: "message", misled: "wait", reason: "MainThreadCommands.$executeCommand", trace: "sent the message"},
 	{name: "stored value over the bound", crime: "state", misled: "wait", reason: "limit", trace: "sent the message"},
 	{name: "answer over the bound", crime: "answer", misled: "wait", reason: "in the answer to request", trace: "sent the message"},
 }

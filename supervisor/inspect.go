@@ -96,6 +96,17 @@ func (s *Supervisor) SampleAllocations(ctx context.Context, host string, life ui
 	return in.Allocations(ctx, h, life, every, take)
 }
 
+// NoteCalls makes a life of a host that is node note, from now on, each call that stops its event
+// loop before that call begins, and large allocations. The caller must close the notes. The
+// inspector is closed again unless it was open. Errors as of Profile.
+func (s *Supervisor) NoteCalls(ctx context.Context, host string, life uint64) (Notes, error) {
+	h, in, err := s.inspector(host)
+	if err != nil {
+		return nil, err
+	}
+	return in.NoteCalls(ctx, h, life)
+}
+
 // HeapSnapshot writes a snapshot of the heap of a host that is node to w, as it
 // comes: what Chrome and VS Code open as a .heapsnapshot. The host stands still
 // until it has been made, which for a large heap can take longer than the host

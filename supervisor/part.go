@@ -108,6 +108,20 @@ type Inspector interface {
 	// Allocations samples the allocations of a life until ctx ends, and passes the heap profile
 	// so far, and a CPU profile since the last time, to take after each interval.
 	Allocations(ctx context.Context, host *Host, life uint64, every time.Duration, take func(heap, cpu json.RawMessage)) error
+	// NoteCalls makes a life note what [Notes] has, until it ends.
+	NoteCalls(ctx context.Context, host *Host, life uint64) (Notes, error)
+}
+
+// Notes reads what a life of a host that is node notes of its own code. They can be read after its
+// end, until Close, by concurrent callers.
+type Notes interface {
+	// Blocking returns the stack of the call that stops the event loop now, such as that of
+	// execSync, or did when the life ended, and when that began; "" without such a call.
+	Blocking() (stack string, since time.Time)
+	// Large returns the stack of the latest allocation that may be that of a message of so many
+	// bytes; "" without one. Those below 1 MiB are not noted.
+	Large(bytes int64) (stack string)
+	Close() error
 }
 
 // ErrNoPart means that what was asked for is done by a [Part] that the tree does

@@ -20,9 +20,10 @@ const (
 
 // Words of the fault for a message over the limit.
 const (
-	inAnswer = ", in the answer to request "
-	inCall   = ", in a call of "
-	mentions = " for "
+	overLimit = " bytes, limit "
+	inAnswer  = ", in the answer to request "
+	inCall    = ", in a call of "
+	mentions  = " for "
 )
 
 // extensionID matches an argument that may be the id of an extension.
@@ -32,7 +33,7 @@ var extensionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,60}\.[A-Za-z0-9
 // Only what has been read already is looked at: the peer might not send the rest.
 func (r *reader) large(length uint32) error {
 	b, _ := r.src.Peek(min(r.src.Buffered(), headSize)) // never blocks: it is buffered
-	detail := fmt.Sprintf("%d bytes, limit %d%s", length, r.s.lim.Frame, r.s.describe(b))
+	detail := fmt.Sprintf("%d%s%d%s", length, overLimit, r.s.lim.Frame, r.s.describe(b))
 	return &codec.FrameError{Err: codec.ErrTooLarge, Offset: -1, Detail: detail, Bytes: evidence(b)}
 }
 
@@ -74,6 +75,20 @@ func mentioned(args []byte) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// Length returns the length in bytes of the message over the limit that the reason of the end of a
+// connection tells of; 0 for any other reason.
+func Length(reason string) int64 {
+	text, _, ok := strings.Cut(reason, overLimit)
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseInt(text[strings.LastIndexByte(text, ' ')+1:], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // Sender returns what the reason of the end of a connection says of a message over the limit:

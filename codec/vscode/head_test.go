@@ -44,6 +44,14 @@ func TestMessageOverTheLimitTellsItsSender(t *testing.T) {
 		if request, ids := Sender("protocol broken: " + err.Error() + " (messages)"); request != c.request || !slices.Equal(ids, c.ids) {
 			t.Errorf("%s: %d, %q of %v", c.name, request, ids, err)
 		}
+		if got, want := Length("protocol broken: "+err.Error()), int64(binary.BigEndian.Uint32([]byte(frame[persistent.HeaderSize-4:]))); got != want {
+			t.Errorf("%s: %d bytes, %d expected, of %v", c.name, got, want, err)
+		}
+	}
+	for _, reason := range []string{"killed by SIGABRT", "many bytes, limit 1000", " bytes, limit "} {
+		if got := Length(reason); got != 0 {
+			t.Errorf("%q: %d bytes", reason, got)
+		}
 	}
 	if request, ids := Sender("killed by SIGABRT"); request != 0 || ids != nil {
 		t.Errorf("%d, %q", request, ids)

@@ -93,6 +93,7 @@ type Source string
 // The sources.
 const (
 	Stack       Source = "stack"       // the stack that the runtime printed when it aborted
+	Blocking    Source = "blocking"    // the stack of the call in which the event loop waited
 	Sender      Source = "sender"      // of the message that was too large
 	Allocations Source = "allocations" // while the memory grew
 )

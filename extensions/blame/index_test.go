@@ -126,3 +126,20 @@ func TestAbortNamesItsExtensions(t *testing.T) {
 		}
 	}
 }
+
+// The stack of a call that blocks, as the extension host of VS Code prints it, leads to the extension that
+// made the call, and less to the one that called that.
+func TestBlockingCallNamesItsExtensions(t *testing.T) {
+	x := NewIndex([]extensions.Extension{{ID: "acme.bad", Folder: "/ext/bad"}, {ID: "acme.api", Folder: "/ext/api"}})
+	const node = "Error: \n\tat Object.spawnSync (node:internal/child_process:1109:29)\n\tat execSync (node:child_process:958:15)"
+	for stack, want := range map[string][]Share{
+		node + "\n\tat runs (/ext/bad/main.js:3:4)\n\tat each (/ext/api/main.js:5:6)\n\tat listOnTimeout (node:internal/timers:581:17)": {{"acme.bad", 1}, {"acme.api", 0.5}},
+		node + "\n\tat runs (/ext/bad/main.js:3:4)\n\tat each (/ext/api/main.js:5:6)\n\tat tick (/ext/bad/main.js:1:2)":                 {{"acme.bad", 1}},
+		node: nil,
+		"":   nil,
+	} {
+		if got := x.Calling(stack); !slices.Equal(got, want) {
+			t.Errorf("%v, %v expected, of %q", got, want, stack)
+		}
+	}
+}

@@ -85,6 +85,8 @@ func (l *life) traced(t Trace) {
 	for _, s := range shares {
 		why := "was on the stack when it aborted"
 		switch t.Source {
+		case Blocking:
+			why = "called what the host waited for"
 		case Sender:
 			why = "sent the message"
 		case Allocations:

@@ -15,7 +15,7 @@ const runsPerScenario = 10
 
 // maxIsolatedRuns is the allowed percentage of runs in which an innocent extension is isolated
 // at any time, trials included.
-const maxIsolatedRuns = 25
+const maxIsolatedRuns = 10
 
 // tally counts runs.
 //

@@ -19,16 +19,28 @@ func (x Index) Aborted(lines []string) []Share {
 		if !strings.Contains(lines[at], abortStack) {
 			continue
 		}
-		innermost, outermost, ok := x.frames(lines[at+1:])
-		switch {
-		case !ok:
-			return nil
-		case innermost == outermost:
-			return []Share{{innermost, 1}}
-		}
-		return []Share{{innermost, 1}, {outermost, 0.5}}
+		return x.calling(lines[at+1:])
 	}
 	return nil
+}
+
+// Calling returns the extensions on the JavaScript stack of a call, such as that of execSync, in
+// which the host waits. The extension of the innermost frame, which made the call, has the share
+// 1. That of the outermost frame, which called the innermost, has 0.5 if it is another one.
+// Without an extension on the stack the result is nil.
+func (x Index) Calling(stack string) []Share {
+	return x.calling(slices.Collect(strings.Lines(stack)))
+}
+
+func (x Index) calling(lines []string) []Share {
+	innermost, outermost, ok := x.frames(lines)
+	switch {
+	case !ok:
+		return nil
+	case innermost == outermost:
+		return []Share{{innermost, 1}}
+	}
+	return []Share{{innermost, 1}, {outermost, 0.5}}
 }
 
 // Thrown returns the extensions of a JavaScript stack: that of the first frame with a file of

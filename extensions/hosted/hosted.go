@@ -181,6 +181,9 @@ func (s *services) added(h *supervisor.Host) error {
 	svc := service.New(h.Ref(), *h.Spec().Extensions, service.Tree{
 		Host: s.host, Add: s.beside(h), Remove: sup.Remove, Journal: s.tree.Journal, Log: s.tree.Log,
 		Redact: s.tree.Redact, Profile: sup.ProfileLife, Allocations: sup.SampleAllocations, Profiles: s.profiles(),
+		Notes: func(ctx context.Context, host string, life uint64) (service.Notes, error) {
+			return sup.NoteCalls(ctx, host, life)
+		},
 		Changed: func() { s.offersChanged(h.Name()) },
 	})
 	s.openDoor(h, svc)

@@ -42,7 +42,7 @@ type Spec struct {
 	// too, the first byte of a client decides.
 	LSP *LSP
 
-	// NoProfiles disables CPU profiles of hanging hosts. A profile shows which
+	// NoProfiles disables CPU profiles of hanging hosts, and notes of their calls. A profile shows which
 	// extension uses the processor; the inspector of the host's node is open meanwhile.
 	NoProfiles bool
 }

@@ -41,6 +41,7 @@ type extHost struct {
 	stoppedByPerson bool         // stopped by a person
 	hang            *hang        // nil while it answers
 	memory          *memoryWatch // nil without a life that is watched
+	notes           *lifeNotes   // nil without a life that notes its calls
 	errors          *guard.Limiter
 	dropped         int // uncaught errors that were not reported
 
@@ -193,6 +194,7 @@ func (p *extHost) lifeBegan(life uint64, line *actors.Line) {
 	p.s.fault(p.number, blame.LifeStarted{Cell: p.cell, Life: life})
 	p.adapter.lifeUp()
 	if line != nil {
+		p.noteCalls(life)
 		p.watchMemory(life)
 	}
 	p.adapter.sync()
@@ -229,8 +231,10 @@ func (p *extHost) changed(t lifecycle.Transition) {
 		p.tally(t.Life, false)
 		p.s.fault(p.number, blame.Hung{Cell: p.cell, Life: t.Life})
 		p.beginHang(t.Life)
+		p.readBlocking(t.Life)
 	case t.To == lifecycle.Running && t.From == lifecycle.Unresponsive:
 		p.endHang()
+		p.clearBlocking()
 		p.s.fault(p.number, blame.Alive{Cell: p.cell, Life: t.Life})
 	case t.To == lifecycle.Starting:
 		next = activation.NextRestart

@@ -205,10 +205,11 @@ func (p *extHost) ended(e actors.LifeEnd) (a actors.Advice) {
 	p.endHang()
 	if !crashed {
 		p.forgetMemory()
+		p.forgetNotes()
 		s.carryOut(p.number, s.fault(p.number, blame.LifeEnded{Cell: p.cell, Life: e.Life}))
 		return a
 	}
-	p.leads(e, kind)
+	p.leads(e, kind, profile)
 	out := s.fault(p.number, blame.Crashed{Cell: p.cell, Life: e.Life, Kind: kind, Reason: e.Reason})
 	report := Report{Begun: []string{}, Decisions: out.decisions, Profile: profile}
 	for _, id := range begun {

@@ -37,6 +37,8 @@ type Tree struct {
 	// Allocations samples the allocations of a life of a host until ctx ends, and passes V8's heap
 	// profile, and a CPU profile, to take after each interval; nil disables that.
 	Allocations func(ctx context.Context, host string, life uint64, every time.Duration, take func(heap, cpu json.RawMessage)) error
+	// Notes makes a life note its calls that block, and large allocations; nil disables that.
+	Notes func(ctx context.Context, host string, life uint64) (Notes, error)
 	// Changed is called after changes of what [Service.Offers] returns, also when it may be
 	// unchanged. It must not block. May be nil.
 	Changed func()
@@ -69,11 +71,12 @@ type Service struct {
 	alarm      *time.Timer // of active
 	placed     location.Assignment
 	notes      map[location.Note]bool
-	faults     map[int]*faults // by the number of the host
-	owner      map[string]int  // of a cell
+	faults     map[int]*faults   // by the number of the host
+	unled      map[int]time.Time // by that number: the latest crash that calls for notes
+	owner      map[string]int    // of a cell
 	hosts      map[string]*extHost
 	dirty      bool     // the activation machine does not know the latest assignment
-	deltas     int      // updates that hosts have not answered
+	deltas     int      // updates that hosts have not answered, and hosts that are to note their calls
 	then       []func() // reports to the activation machine after that
 	tag        uint64
 	waits      map[uint64]*waiter
@@ -107,7 +110,7 @@ func New(base *actors.Ref, spec plan.Spec, tree Tree) *Service {
 	s := &Service{
 		tree: tree, base: base, spec: spec, log: tree.Log.Named(base.Name()).Named("extensions"),
 		done: make(chan struct{}), refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{},
-		notes: map[location.Note]bool{}, faults: map[int]*faults{}, owner: map[string]int{}, hosts: map[string]*extHost{},
+		notes: map[location.Note]bool{}, faults: map[int]*faults{}, unled: map[int]time.Time{}, owner: map[string]int{}, hosts: map[string]*extHost{},
 		waits: map[uint64]*waiter{}, why: map[extensions.ID]string{}, history: map[extensions.ID]*history{},
 		command: map[string]extensions.ID{}, registered: map[string]registration{},
 		reported: map[string]bool{}, wrong: map[string]bool{}, scans: make(chan struct{}, 1),

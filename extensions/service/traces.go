@@ -2,6 +2,7 @@ package service
 
 import (
 	"syscall"
+	"time"
 
 	"github.com/hostsup/hostsup/actors"
 	wire "github.com/hostsup/hostsup/codec/vscode"
@@ -15,16 +16,29 @@ import (
 const lastLines = 200
 
 // leads reports to the blame machine what of the crash itself leads to extensions.
-func (p *extHost) leads(e actors.LifeEnd, kind blame.Kind) {
+func (p *extHost) leads(e actors.LifeEnd, kind blame.Kind, profile *ProfileReport) {
 	defer p.forgetMemory()
+	defer p.forgetNotes()
 	if p.ref == nil {
 		return
 	}
 	if w := p.memory; kind == blame.Memory && w != nil && w.life == e.Life && w.shares != nil {
 		p.s.fault(p.number, blame.Trace{Cell: p.cell, Life: e.Life, Source: blame.Allocations, Shares: w.shares})
 	}
+	if kind == blame.Hang && (profile == nil || len(profile.Shares) == 0) {
+		t := blame.Trace{Cell: p.cell, Life: e.Life, Source: blame.Blocking, Shares: p.s.index.Calling(p.blocking(e.Life))}
+		if p.s.fault(p.number, t); t.Shares == nil {
+			p.s.unled[p.number] = time.Now()
+		}
+	}
 	if e.Cause == lifecycle.CauseProtocol {
-		p.s.fault(p.number, p.sender(e))
+		t := p.sender(e)
+		if length := wire.Length(e.Reason); length > 0 && t.Call == 0 && t.Shares == nil {
+			if t.Shares = p.s.index.Calling(p.allocated(e.Life, length)); t.Shares == nil {
+				p.s.unled[p.number] = time.Now()
+			}
+		}
+		p.s.fault(p.number, t)
 	}
 	if syscall.Signal(e.Status.Signal) == syscall.SIGABRT {
 		var lines []string

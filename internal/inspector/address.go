@@ -34,7 +34,11 @@ func (a Address) DevTools() string {
 // Dial connects to the inspector; ctx bounds only the connecting. Errors: [ErrGone],
 // ctx's.
 func (a Address) Dial(ctx context.Context) (*Session, error) {
-	return dial(ctx, a.URL(), a.connect)
+	s, err := dial(ctx, a.URL(), a.connect)
+	if err == nil {
+		s.pid = a.PID
+	}
+	return s, err
 }
 
 func (a Address) connect(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -25,5 +25,5 @@
 // # What it never does
 //
 // It never pauses a process in a debugger, and runs no code in a process except to
-// close the port: at once, or when the process ends.
+// close the port, at once or when the process ends, and for [Session.Note].
 package inspector

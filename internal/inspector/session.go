@@ -40,6 +40,7 @@ func (e *CallError) Error() string {
 // Session is a connection with an inspector. Make it with [Address.Dial].
 type Session struct {
 	ws     *websocket.Conn
+	pid    int             // of the process; 0 for a session that Dial has not made
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	done   chan struct{} // the read loop has ended
@@ -134,7 +135,7 @@ func (s *Session) prepare(ctx context.Context, ours bool) error {
 		return errEnding
 	case errors.As(err, &refused): // it runs no JavaScript any more
 		return fmt.Errorf("%w: %w", ErrGone, err)
-	case err != nil && !errors.Is(err, errThrown): // without the listener it ends as node does
+	case err != nil && !errors.Is(err, ErrThrown): // without the listener it ends as node does
 		return err
 	}
 	// A process that does not close the port notifies that it waits for the session.

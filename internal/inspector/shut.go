@@ -43,7 +43,7 @@ func (s *Session) Shut(ctx context.Context, anyPort bool) error {
 	switch {
 	case errors.Is(err, ErrGone):
 		return nil
-	case errors.Is(err, errThrown):
+	case errors.Is(err, ErrThrown):
 		return fmt.Errorf("the port cannot be closed: %w", err)
 	}
 	return err
@@ -76,11 +76,11 @@ func (s *Session) shut(ctx context.Context, code string) error {
 	}
 }
 
-// errThrown means that code run in a process threw an exception.
-var errThrown = errors.New("exception")
+// ErrThrown means that code run in a process threw an exception.
+var ErrThrown = errors.New("exception")
 
 // evaluate runs code in the process and decodes its value into out, unless out is nil.
-// Errors: errThrown, those of [Session.Call].
+// Errors: ErrThrown, those of [Session.Call].
 func (s *Session) evaluate(ctx context.Context, code string, out any) error {
 	var answer struct {
 		Result struct {
@@ -94,7 +94,7 @@ func (s *Session) evaluate(ctx context.Context, code string, out any) error {
 		return err
 	}
 	if e := answer.ExceptionDetails; e != nil {
-		return fmt.Errorf("%w: %s", errThrown, e.Text)
+		return fmt.Errorf("%w: %s", ErrThrown, e.Text)
 	}
 	if out == nil || len(answer.Result.Value) == 0 {
 		return nil

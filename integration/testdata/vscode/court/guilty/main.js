@@ -2,6 +2,7 @@
 'use strict';
 const vscode = require('vscode');
 const { execSync } = require('child_process');
+const fs = require('fs');
 
 const kept = [];
 let context;
@@ -12,6 +13,12 @@ const ways = {
   leak: () => setInterval(() => { for (let i = 0; i < 20; i++) kept.push(new Array(1e4).fill(i)); }, 20),
   buffers: () => setInterval(() => kept.push(Buffer.alloc(2 << 20, 1)), 20),
   execSync: () => execSync('sleep 300'),
+  pipe: () => {
+    const folder = context.globalStorageUri.fsPath, path = folder + '/pipe';
+    fs.mkdirSync(folder, { recursive: true });
+    if (!fs.existsSync(path)) execSync(`mkfifo '${path}'`);
+    fs.readFileSync(path, 'utf8');
+  },
   message: () => vscode.commands.executeCommand('setContext', 'large', 'x'.repeat(80 << 20)),
   state: () => context.globalState.update('large', 'x'.repeat(80 << 20)),
   async: async () => {
