@@ -40,7 +40,7 @@ func helper() int {
 	if pid, err := strconv.Atoi(os.Getenv(HuntVar)); err == nil {
 		return resume(pid)
 	}
-	r, payload, err := readHello()
+	r, payload, err := ReadHello()
 	if err != nil {
 		return helperWrong
 	}
@@ -52,7 +52,7 @@ func helper() int {
 	case RoleSweeper:
 		return sweep()
 	case RoleInit, RoleReaper:
-		o, err := decodeOrder(payload)
+		o, err := DecodeOrder(payload)
 		if err != nil {
 			return helperWrong
 		}
@@ -61,7 +61,9 @@ func helper() int {
 	return helperWrong
 }
 
-func readHello() (Role, []byte, error) {
+// ReadHello reads the first message to this process, which is a Hello. The error is ErrOrder
+// if it is not.
+func ReadHello() (Role, []byte, error) {
 	head := make([]byte, len(magic)+5)
 	if err := readFull(head); err != nil {
 		return 0, nil, err
@@ -101,10 +103,10 @@ func readSome(b []byte) (int, error) {
 
 func say(r Report, fd int) error { return sys.SendFD(FD, r.Encode(), fd) }
 
-// calm makes a helper survive signals for its neighbours: those of a terminal, and those
+// Calm makes a helper survive signals for its neighbours: those of a terminal, and those
 // of a shutdown that signals every process. It must be called after a command is
 // started, because the command would inherit it.
-func calm() {
+func Calm() {
 	sys.IgnoreSignals(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	_ = os.Chdir("/")
 }
@@ -112,16 +114,17 @@ func calm() {
 // test is what a Launcher tries before it uses helpers.
 func test() int {
 	if err := sys.SetSubreaper(); err != nil {
-		return fail(ReportBroken, err)
+		return Fail(ReportBroken, err)
 	}
 	if _, err := sys.Children(os.Getpid()); err != nil {
-		return fail(ReportBroken, syscall.ENOSYS)
+		return Fail(ReportBroken, syscall.ENOSYS)
 	}
 	_ = say(Report{Kind: ReportReady}, -1)
 	return helperDone
 }
 
-func fail(kind byte, err error) int {
+// Fail reports an error, as the errno in it or as EIO, and returns the exit code for that.
+func Fail(kind byte, err error) int {
 	r := Report{Kind: kind, Errno: int32(syscall.EIO)}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -140,7 +143,7 @@ const KeepFor = time.Minute
 // cgroups that hold no other processes and are removed too.
 func keep(path string) int {
 	const dir = FD + 1
-	calm()
+	Calm()
 	if err := say(Report{Kind: ReportReady}, -1); err != nil {
 		return helperWrong
 	}
@@ -182,11 +185,11 @@ func nurse(r Role, o *Order) int {
 		_ = sys.MountProc()
 		if os.Getuid() != 0 {
 			if err := sys.DropCapabilities(); err != nil {
-				return fail(ReportBroken, err)
+				return Fail(ReportBroken, err)
 			}
 		}
 	} else if err := sys.SetSubreaper(); err != nil {
-		return fail(ReportBroken, err)
+		return Fail(ReportBroken, err)
 	}
 
 	p := sys.Process{Path: o.Path, Args: o.Args, Env: o.Env, Dir: o.Dir, Session: true, Terminal: o.Terminal, DieWithUs: true}
@@ -198,9 +201,9 @@ func nurse(r Role, o *Order) int {
 		sys.Close(fd) // a reader of the command's output must see its end
 	}
 	if err != nil {
-		return fail(ReportFailed, err)
+		return Fail(ReportFailed, err)
 	}
-	calm()
+	Calm()
 	_ = say(Report{Kind: ReportStarted}, pidfd) // obey notices a closed other end
 	sys.Close(pidfd)
 	return attend(r, pid)

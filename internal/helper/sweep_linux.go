@@ -57,7 +57,7 @@ type heldName struct {
 // sweep waits for the end of the Launcher, for whatever reason, and removes the
 // remaining placeholders.
 func sweep() int {
-	calm()
+	Calm()
 	_ = sys.ShedCleanPages() // a failure does no harm
 	sock := os.NewFile(FD, "launcher")
 	lives := map[uint64]*swept{}

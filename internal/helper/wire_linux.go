@@ -122,7 +122,8 @@ func (o *Order) Encode() []byte {
 // ErrOrder means that a message between a Launcher and its helper is invalid.
 var ErrOrder = errors.New("a broken order")
 
-func decodeOrder(b []byte) (o Order, err error) {
+// DecodeOrder decodes what Encode returned. The error is ErrOrder.
+func DecodeOrder(b []byte) (o Order, err error) {
 	num := func() int {
 		if len(b) < 4 {
 			err, b = ErrOrder, nil

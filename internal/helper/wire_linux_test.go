@@ -32,16 +32,16 @@ var orders = []Order{
 func TestOrdersCrossTheWire(t *testing.T) {
 	for _, o := range orders {
 		b := o.Encode()
-		got, err := decodeOrder(b)
+		got, err := DecodeOrder(b)
 		if err != nil || !reflect.DeepEqual(got, o) {
 			t.Errorf("%+v became %+v, %v", o, got, err)
 		}
 		for n := range b {
-			if _, err := decodeOrder(b[:n]); err == nil {
+			if _, err := DecodeOrder(b[:n]); err == nil {
 				t.Errorf("%d of %d bytes were accepted", n, len(b))
 			}
 		}
-		if _, err := decodeOrder(append(b, 0)); err == nil {
+		if _, err := DecodeOrder(append(b, 0)); err == nil {
 			t.Error("an extra byte was accepted")
 		}
 	}
@@ -52,7 +52,7 @@ func FuzzDecodeOrder(f *testing.F) {
 		f.Add(o.Encode())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		o, err := decodeOrder(b)
+		o, err := DecodeOrder(b)
 		if err == nil && !bytes.Equal(o.Encode(), b) {
 			t.Errorf("%x is not %+v", b, o)
 		}

@@ -5,7 +5,7 @@
 // its own; pidfds and waiting on them; watching many descriptors with one
 // goroutine; cgroup v2 folders; prctl; socket pairs, passed descriptors and
 // peer credentials; pipes of a chosen size; figures from /proc; names of
-// signals.
+// signals; processes that rest or relay without the Go runtime.
 //
 // # Order and concurrency
 //

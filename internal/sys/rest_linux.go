@@ -41,6 +41,12 @@ type Rest struct {
 // Go knows.
 type resting struct {
 	waiting
+	shedding
+}
+
+// shedding is the way of a process from a program of the Go runtime to a single thread
+// without its memory. It is on the pages of the loop that goes on then.
+type shedding struct {
 	tasks, pid, page uintptr
 
 	given [maxGiven]given
@@ -73,97 +79,55 @@ func (r *Rest) Begin() error {
 		return err
 	}
 	s := (*resting)(unsafe.Pointer(&pages[0]))
-	s.child, s.pid = uintptr(r.Child), uintptr(os.Getpid())
-	s.page = uintptr(os.Getpagesize())
+	s.child = uintptr(r.Child)
 	s.record[0] = r.Kind
-	if err := s.prepare(r, pages[unsafe.Sizeof(*s):]); err != nil {
+	signals := -1
+	if err = s.wakeup(pages[unsafe.Sizeof(*s):], r.Wake, r.Env); err == nil {
+		signals, err = s.prepare(uintptr(unsafe.Pointer(s)))
+	}
+	if err != nil {
 		_ = unix.Munmap(pages)
 		return err
 	}
+	s.polls[0] = unix.PollFd{Fd: int32(r.Sock), Events: unix.POLLIN}
+	s.polls[1] = unix.PollFd{Fd: int32(signals), Events: unix.POLLIN}
 	s.run()
 	return nil
 }
 
-func (s *resting) prepare(r *Rest, rest []byte) error {
-	if len(r.Wake) > 0 {
-		a := arena(rest)
-		var ok [3]bool
-		s.path, ok[0] = a.str("/proc/self/exe")
-		s.argv, ok[1] = a.strs(r.Wake)
-		s.envv, ok[2] = a.strs(r.Env)
-		if ok != [3]bool{true, true, true} {
-			return unix.E2BIG
-		}
-	}
-	if err := s.mappings(uintptr(unsafe.Pointer(s))); err != nil {
-		return err
+// prepare blocks all signals, and returns a descriptor that tells of ended children.
+// The memory that is released later does not include the mapping at keep.
+func (s *shedding) prepare(keep uintptr) (signals int, err error) {
+	s.pid, s.page = uintptr(os.Getpid()), uintptr(os.Getpagesize())
+	if err := s.mappings(keep); err != nil {
+		return -1, err
 	}
 	tasks, err := unix.Open("/proc/self/task", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return -1, err
 	}
 	// From here on this thread handles no signal; those of children are read.
-	err = blockSignals(nil)
-	signals := -1
-	if err == nil {
-		var chld unix.Sigset_t
-		chld.Val[0] = 1 << (unix.SIGCHLD - 1)
-		signals, err = unix.Signalfd(-1, &chld, unix.SFD_CLOEXEC|unix.SFD_NONBLOCK)
-	}
+	signals, err = childSignals()
 	if err == nil {
 		// A signal makes the other threads end.
 		action := [4]uint64{uint64(exitThreadPC()), onStack | restorer, uint64(exitThreadPC()), ^uint64(0)}
 		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGURG), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 		if errno != 0 {
 			err = errno
+			unix.Close(signals)
 		}
 	}
 	if err != nil {
 		unix.Close(tasks)
-		if signals >= 0 {
-			unix.Close(signals)
-		}
-		return err
+		return -1, err
 	}
 	s.tasks = uintptr(tasks)
-	s.polls[0] = unix.PollFd{Fd: int32(r.Sock), Events: unix.POLLIN}
-	s.polls[1] = unix.PollFd{Fd: int32(signals), Events: unix.POLLIN}
-	return nil
-}
-
-// arena allocates memory that does not move.
-type arena []byte
-
-func (a *arena) str(v string) (uintptr, bool) {
-	if len(v) >= len(*a) {
-		return 0, false
-	}
-	at := &(*a)[0]
-	copy(*a, v)
-	*a = (*a)[(len(v)+1+7)&^7:]
-	return uintptr(unsafe.Pointer(at)), true
-}
-
-func (a *arena) strs(list []string) (uintptr, bool) {
-	size := 8 * (len(list) + 1)
-	if size >= len(*a) {
-		return 0, false
-	}
-	table := (*a)[:size]
-	*a = (*a)[size:]
-	for i, v := range list {
-		p, ok := a.str(v)
-		if !ok {
-			return 0, false
-		}
-		*(*uintptr)(unsafe.Pointer(&table[8*i])) = p
-	}
-	return uintptr(unsafe.Pointer(&table[0])), true
+	return signals, nil
 }
 
 // mappings lists the memory to release: all that is possible except the pages at
 // keep and those of the arguments, which ps shows.
-func (s *resting) mappings(keep uintptr) error {
+func (s *shedding) mappings(keep uintptr) error {
 	fd, err := unix.Open("/proc/self/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -196,7 +160,7 @@ func (s *resting) mappings(keep uintptr) error {
 	return sc.Err()
 }
 
-func (s *resting) give(start, end uintptr, fresh bool) {
+func (s *shedding) give(start, end uintptr, fresh bool) {
 	if start < end {
 		s.given[s.n] = given{start, end, fresh}
 		s.n++
@@ -227,7 +191,7 @@ func (s *resting) run() {
 //
 //go:norace
 //go:nosplit
-func (s *resting) giveBack() {
+func (s *shedding) giveBack() {
 	var here byte
 	low := uintptr(unsafe.Pointer(&here))&^(s.page-1) - s.page
 	high := low + 3*s.page // the process never returns to frames above
@@ -262,7 +226,7 @@ func renew(start, end uintptr) {
 //
 //go:norace
 //go:nosplit
-func (s *resting) alone() bool {
+func (s *shedding) alone() bool {
 	_, _, _ = syscall.RawSyscall6(unix.SYS_KILL, s.pid, uintptr(unix.SIGURG), 0, 0, 0, 0)
 	_, _, _ = syscall.RawSyscall6(unix.SYS_LSEEK, s.tasks, 0, 0, 0, 0, 0)
 	threads := 0

@@ -15,6 +15,7 @@ type waiting struct {
 
 	polls  [2]unix.PollFd // the socket for orders and reports, and the signals of children
 	record ExitRecord
+	ended  bool // record is that of child, and not reported
 	usage  unix.Rusage
 	status uint32
 	signal unix.SignalfdSiginfo
@@ -58,12 +59,27 @@ func (s *waiting) exit() {
 	}
 }
 
-// reap reaps the ended children, and reports whether no child is left.
+// reap reaps the ended children, reports the end of child, and reports whether no
+// child is left.
 //
 //go:norace
 //go:nosplit
 //go:nocheckptr
 func (s *waiting) reap() bool {
+	last := s.collect()
+	if s.ended {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(s.polls[0].Fd), uintptr(unsafe.Pointer(&s.record)), unsafe.Sizeof(s.record), unix.MSG_NOSIGNAL, 0, 0)
+		s.ended = false
+	}
+	return last
+}
+
+// collect reaps the ended children, and reports whether no child is left.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func (s *waiting) collect() bool {
 	for {
 		pid, _, errno := syscall.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&s.status)), unix.WNOHANG, uintptr(unsafe.Pointer(&s.usage)), 0, 0)
 		switch {
@@ -78,8 +94,7 @@ func (s *waiting) reap() bool {
 			if errno == unix.ECHILD {
 				s.record.SetAlone()
 			}
-			_, _, _ = syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(s.polls[0].Fd), uintptr(unsafe.Pointer(&s.record)), unsafe.Sizeof(s.record), unix.MSG_NOSIGNAL, 0, 0)
-			s.child = 0
+			s.child, s.ended = 0, true
 		}
 	}
 }
@@ -103,4 +118,60 @@ func (s *waiting) wake() {
 		}
 		_, _, _ = syscall.RawSyscall6(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0, 0, 0, 0)
 	}
+}
+
+// wakeup stores in a what wake is to run; without args it ends the process.
+func (s *waiting) wakeup(a arena, args, env []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var ok [3]bool
+	s.path, ok[0] = a.str("/proc/self/exe")
+	s.argv, ok[1] = a.strs(args)
+	s.envv, ok[2] = a.strs(env)
+	if ok != [3]bool{true, true, true} {
+		return unix.E2BIG
+	}
+	return nil
+}
+
+// arena allocates memory that does not move.
+type arena []byte
+
+func (a *arena) str(v string) (uintptr, bool) {
+	if len(v) >= len(*a) {
+		return 0, false
+	}
+	at := &(*a)[0]
+	copy(*a, v)
+	*a = (*a)[(len(v)+1+7)&^7:]
+	return uintptr(unsafe.Pointer(at)), true
+}
+
+func (a *arena) strs(list []string) (uintptr, bool) {
+	size := 8 * (len(list) + 1)
+	if size >= len(*a) {
+		return 0, false
+	}
+	table := (*a)[:size]
+	*a = (*a)[size:]
+	for i, v := range list {
+		p, ok := a.str(v)
+		if !ok {
+			return 0, false
+		}
+		*(*uintptr)(unsafe.Pointer(&table[8*i])) = p
+	}
+	return uintptr(unsafe.Pointer(&table[0])), true
+}
+
+// childSignals blocks all signals of this thread, and returns a descriptor that is
+// readable when a child has ended.
+func childSignals() (int, error) {
+	if err := blockSignals(nil); err != nil {
+		return -1, err
+	}
+	var chld unix.Sigset_t
+	chld.Val[0] = 1 << (unix.SIGCHLD - 1)
+	return unix.Signalfd(-1, &chld, unix.SFD_CLOEXEC|unix.SFD_NONBLOCK)
 }
