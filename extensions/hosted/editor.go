@@ -14,7 +14,6 @@ import (
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/output"
 	"github.com/hostsup/hostsup/workbench/questions"
-	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/tools"
 	"github.com/hostsup/hostsup/workbench/window"
 )
@@ -43,13 +42,13 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	docs, reloads := s.documentsOf(h, p, langs, config, clip, all)
 	work := s.foldersOf(h, p, config, watcher)
 	activate := func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }
-	asks := s.questionsOf(h, p)
+	asks, channels := s.questionsOf(h, p), s.channelsOf(h, p)
 	features := language.New(language.Options{
 		Documents: docs, Activate: activate, Start: func(ctx context.Context) error { return h.Raise(ctx) }, Configuration: known(langs, docs),
 	})
 	return workbench.New(
 		all.Service, watcher,
-		terminals.New(terminals.Options{Folder: work.First, Activate: activate}),
+		s.terminalsOf(h, tasksOf{config, work, asks, docs, channels}),
 		clip,
 		config,
 		s.searchOf(p, config, work),
@@ -63,7 +62,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		shown,
 		output.New(),
 		s.accountsOf(h, p),
-		s.channelsOf(h, p),
+		channels,
 		tools.New(tools.Options{Activate: activate, Changed: func() { s.offersChanged(h.Name()) }}),
 	)
 }

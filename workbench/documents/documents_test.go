@@ -420,3 +420,22 @@ func TestActiveEditorInTheDelta(t *testing.T) {
 		}
 	}
 }
+
+func TestActiveEditor(t *testing.T) {
+	s := service(t, Options{})
+	if a, ok := s.Active(); ok {
+		t.Errorf("%+v", a)
+	}
+	uri := written(t, t.TempDir(), "a.txt", "first\nsecond\n")
+	d := opened(t, s, uri)
+	if err := d.Show(); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.active.active.editor.selections = []Selection{{AnchorLine: 2, AnchorColumn: 4, ActiveLine: 1, ActiveColumn: 3}}
+	s.mu.Unlock()
+	a, ok := s.Active()
+	if !ok || a.URI.String() != uri.String() || a.Selected != "rst\nsec" || a.Selection.ActiveLine != 1 {
+		t.Errorf("%+v, %v", a, ok)
+	}
+}

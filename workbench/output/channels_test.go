@@ -331,3 +331,21 @@ func TestPartsOfALine(t *testing.T) {
 		t.Errorf("%d lines: %.20q", len(got), got)
 	}
 }
+
+// The editor has channels of its own, beside those of extensions with the same name.
+func TestChannelOfTheEditor(t *testing.T) {
+	s := NewChannels(ChannelOptions{Host: "vs", Redact: func(text string) string { return strings.ReplaceAll(text, "secret", "***") }})
+	s.Write("Tasks", "a secret\nsecond line\n")
+	lines, err := s.Channel("Tasks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Write("Tasks", "after the end")
+	got, err := lines.History(10)
+	if err != nil || len(got) != 2 || got[0].Text != "a ***" || got[1].Text != "second line" || got[0].Stream != capture.Stderr {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

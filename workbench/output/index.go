@@ -42,7 +42,11 @@ const files = 2
 // channel returns the channel of an extension by its name, and makes it if it is new: nil if there
 // are too many. The caller must hold mu.
 func (s *Channels) channel(c *workbench.Call, extension, name string) *channel {
-	host := hostOf(c)
+	return s.channelOf(hostOf(c), extension, name)
+}
+
+// channelOf is channel for the name of a host.
+func (s *Channels) channelOf(host, extension, name string) *channel {
 	if extension == "" && host != s.opt.Host {
 		name += " of " + host
 	}

@@ -135,3 +135,23 @@ func TestLabelsWithoutIcons(t *testing.T) {
 		}
 	}
 }
+
+// What the editor asks on behalf of a task is answered by rules, as what extensions ask.
+func TestQuestionOfTheEditor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Questions: vscode.Questions{Rules: []vscode.QuestionRule{{Text: "how loud", Answer: "Loud"}, {Text: "who", Answer: "you"}}}, Report: func(string, string) {}})
+		for want, p := range map[string]Prompt{
+			"Loud": {Host: "vs", For: "an input", Text: "how loud", Items: []string{"low", "Loud"}},
+			"you":  {Host: "vs", For: "an input", Text: "who"},
+		} {
+			if got, ok := s.Ask(t.Context(), p); got != want || !ok {
+				t.Errorf("%+v: %q, %v", p, got, ok)
+			}
+		}
+		for _, p := range []Prompt{{Host: "vs", Text: "how loud", Items: []string{"low"}}, {Host: "vs", Text: "another"}} {
+			if got, ok := s.Ask(t.Context(), p); ok {
+				t.Errorf("%+v: %q", p, got)
+			}
+		}
+	})
+}

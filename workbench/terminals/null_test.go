@@ -1,6 +1,7 @@
 package terminals
 
 import (
+	"context"
 	"testing"
 
 	"github.com/hostsup/hostsup/workbench"
@@ -13,7 +14,14 @@ func TestNullIsNoTask(t *testing.T) {
 	for method, m := range s.Methods() {
 		switch method {
 		case "MainThreadTask.$createTaskId", "MainThreadTask.$getTaskExecution", "MainThreadTask.$executeTask":
-			if _, err := m.Now(workbench.NewCall(nil, 1, method, []byte(`[null]`))); err == nil {
+			do := m.Do
+			switch {
+			case m.Now != nil:
+				do = func(_ context.Context, c *workbench.Call) (any, error) { return m.Now(c) }
+			case m.Begin != nil:
+				do = func(ctx context.Context, c *workbench.Call) (any, error) { return m.Begin(c)(ctx) }
+			}
+			if _, err := do(t.Context(), workbench.NewCall(nil, 1, method, []byte(`[null]`))); err == nil {
 				t.Errorf("%s: null was taken for a task", method)
 			}
 		}

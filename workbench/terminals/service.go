@@ -1,14 +1,13 @@
 package terminals
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/tasks"
 )
 
 // maxTerminals bounds the terminals of a workbench at one time.
@@ -36,31 +35,21 @@ type Service struct {
 	watching    map[string]bool                // names of the hosts that want the output
 	environs    map[string]map[string][]change // by host and extension
 	providers   map[providerKey]bool
-	tasks       map[string]*task           // that run, by id
-	fetched     map[string]json.RawMessage // the tasks of the last fetch, by id
-	types       []string                   // of tasks that extensions contribute
+	tasks       map[string]*task            // that run, by id
+	fetched     map[string]fetched          // the tasks of the last fetch of each type, by id
+	types       map[string]tasks.Definition // of tasks that extensions contribute
+	left        map[string]bool             // what was logged of the files of tasks
+	planned     map[plannedKey]*step        // tasks that are about to be executed
 	ended       bool
 	work        sync.WaitGroup
 }
 
-// Options of the service. The zero value is valid.
-type Options struct {
-	// Folder returns the folder of terminals that name no other; "", the default, means that of their host.
-	// It must not block.
-	Folder func() string
-	// Activate requests an activation event of the hosts and waits until the extensions that declare it
-	// are active. nil: extensions are not activated for the tasks that they contribute.
-	Activate func(ctx context.Context, event string) error
-}
-
 // New returns the service.
 func New(opt Options) *Service {
-	if opt.Folder == nil {
-		opt.Folder = func() string { return "" }
-	}
 	return &Service{
-		opt: opt, terminals: map[int]*terminal{}, byExtension: map[string]*terminal{},
-		watching: map[string]bool{}, environs: map[string]map[string][]change{}, providers: map[providerKey]bool{}, tasks: map[string]*task{},
+		opt: opt.withDefaults(), terminals: map[int]*terminal{}, byExtension: map[string]*terminal{},
+		watching: map[string]bool{}, environs: map[string]map[string][]change{}, providers: map[providerKey]bool{},
+		tasks: map[string]*task{}, fetched: map[string]fetched{}, planned: map[plannedKey]*step{}, left: map[string]bool{},
 	}
 }
 
@@ -82,8 +71,8 @@ func (s *Service) Methods() map[string]workbench.Method {
 		k + "$unregisterTaskProvider":           {Now: s.unregister},
 		k + "$fetchTasks":                       {Do: s.fetch},
 		k + "$createTaskId":                     {Now: s.taskID},
-		k + "$getTaskExecution":                 {Now: s.execution},
-		k + "$executeTask":                      {Now: s.execute},
+		k + "$getTaskExecution":                 {Begin: s.execution},
+		k + "$executeTask":                      {Begin: s.execute},
 		k + "$terminateTask":                    {Now: s.terminate},
 	}
 }
@@ -99,6 +88,7 @@ func (s *Service) Down(h *workbench.Host) {
 	delete(s.watching, h.Name())
 	delete(s.environs, h.Name())
 	maps.DeleteFunc(s.providers, func(k providerKey, _ bool) bool { return k.host == h.Name() && k.life <= h.Life() })
+	s.cancelTasks(h)
 	for _, t := range s.terminals {
 		if t.host.Name() == h.Name() && t.life <= h.Life() {
 			t.end(reasonShutdown, nil)
@@ -110,6 +100,7 @@ func (s *Service) Down(h *workbench.Host) {
 func (s *Service) Close() error {
 	s.mu.Lock()
 	s.ended = true
+	s.cancelTasks(nil)
 	for _, t := range s.terminals {
 		t.end(reasonShutdown, nil)
 	}

@@ -3,8 +3,6 @@ package terminals
 import (
 	"cmp"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -29,7 +27,7 @@ type executionDTO struct {
 }
 
 // taskProgram returns the program of a task; custom means that the extension plays it.
-func (s *Service) taskProgram(c *workbench.Call, d dto) (p program, custom bool, err error) {
+func (s *Service) taskProgram(d dto, replace func(text string) (string, error)) (p program, custom bool, err error) {
 	if len(d.Execution) == 0 || string(d.Execution) == "null" {
 		return p, false, workbench.Invalid("tasks.executeTask: task %q has no execution", d.Name)
 	}
@@ -37,7 +35,11 @@ func (s *Service) taskProgram(c *workbench.Call, d dto) (p program, custom bool,
 	if isCustom(d.Execution) {
 		return p, true, nil
 	}
-	if err := json.Unmarshal(d.Execution, &x); err != nil {
+	execution, err := replaced(d.Execution, replace)
+	if err != nil {
+		return p, false, err
+	}
+	if err := json.Unmarshal(execution, &x); err != nil {
 		return p, false, workbench.Invalid("tasks.executeTask: task %q: its execution: %v", d.Name, err)
 	}
 	if p.dir, err = s.dirOf(x.Options.Cwd); err != nil {
@@ -74,13 +76,7 @@ func (s *Service) taskProgram(c *workbench.Call, d dto) (p program, custom bool,
 		}
 		p.args = append(append([]string{cmp.Or(x.Options.Executable, shell)}, args...), line)
 	}
-	for i := range p.args {
-		if p.args[i], err = s.resolved(c, p.args[i]); err != nil {
-			return p, false, err
-		}
-	}
-	p.dir, err = s.resolved(c, p.dir)
-	return p, false, err
+	return p, false, nil
 }
 
 // How a word of a shell's command is quoted (ShellQuoting).
@@ -119,40 +115,4 @@ func word(raw json.RawMessage, command bool) (string, error) {
 		return special.ReplaceAllString(quoted.Value, `\$0`), nil
 	}
 	return quoted.Value, nil
-}
-
-// variable is a variable of a task.
-var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
-
-// resolved replaces the variables of VS Code in a text of a task. Variables of a shell, such as
-// ${HOME}, have no colon and other names, and stay.
-func (s *Service) resolved(c *workbench.Call, text string) (string, error) {
-	var failed error
-	out := variable.ReplaceAllStringFunc(text, func(whole string) string {
-		name, arg, hasArg := strings.Cut(whole[2:len(whole)-1], ":")
-		switch name {
-		case "workspaceFolder", "workspaceRoot", "cwd":
-			if s.opt.Folder() != "" {
-				return s.opt.Folder()
-			}
-		case "workspaceFolderBasename":
-			if s.opt.Folder() != "" {
-				return filepath.Base(s.opt.Folder())
-			}
-		case "userHome":
-			return c.Host.Spec().Env["HOME"]
-		case "pathSeparator", "/":
-			return string(os.PathSeparator)
-		case "env":
-			if hasArg {
-				return c.Host.Spec().Env[arg]
-			}
-		case "file", "relativeFile", "fileDirname", "fileBasename", "fileExtname", "fileBasenameNoExtension", "lineNumber", "selectedText", "command", "input", "config":
-		default:
-			return whole
-		}
-		failed = workbench.NotSupported("tasks.executeTask", "the variable "+whole+" has no value here")
-		return whole
-	})
-	return out, failed
 }

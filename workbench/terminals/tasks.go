@@ -2,16 +2,9 @@ package terminals
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/hostsup/hostsup/workbench"
 )
@@ -26,10 +19,15 @@ type providerKey struct {
 	kind   string // of the tasks
 }
 
-// task is a task that runs.
+// task is a task that runs, or that waits for those that it depends on.
 type task struct {
 	id       string
-	terminal *terminal
+	terminal *terminal     // nil while it waits
+	cancel   func()        // ends the waiting; nil when it has begun
+	done     chan struct{} // closed when it has ended
+	code     *int          // with which it has ended; nil if it has none
+	host     string
+	life     uint64
 }
 
 // execution is a task as hosts have it (TaskExecutionDTO).
@@ -44,6 +42,17 @@ type dto struct {
 	Name       string
 	Definition json.RawMessage
 	Execution  json.RawMessage
+	Source     struct{ Scope json.RawMessage }
+}
+
+// folder returns the workspace folder that a task belongs to, "" without one.
+func (d *dto) folder() string {
+	var uri workbench.URI
+	if json.Unmarshal(d.Source.Scope, &uri) != nil { // a number
+		return ""
+	}
+	path, _ := uri.FilePath()
+	return path
 }
 
 func (s *Service) register(c *workbench.Call) (any, error)   { return s.provides(c, true) }
@@ -72,108 +81,6 @@ func (s *Service) provides(c *workbench.Call, on bool) (any, error) {
 		s.providers[k] = true
 	}
 	return nil, nil
-}
-
-// Describe notes that hosts have these extensions now, by their descriptions. It does not block.
-func (s *Service) Describe(descriptions []json.RawMessage) {
-	all := map[string]bool{}
-	for _, raw := range descriptions {
-		var m struct {
-			Contributes struct {
-				Definitions []struct{ Type string } `json:"taskDefinitions"`
-			} `json:"contributes"`
-		}
-		if json.Unmarshal(raw, &m) != nil {
-			continue
-		}
-		for _, d := range m.Contributes.Definitions {
-			if d.Type != "" {
-				all[d.Type] = true
-			}
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.types = slices.Sorted(maps.Keys(all))
-}
-
-// activationTime bounds how long extensions may take to become active before tasks are fetched without
-// theirs, as in VS Code.
-const activationTime = 5 * time.Second
-
-// activate activates the extensions that contribute tasks of a type, or of all types if it is "". Those
-// that fail are reported by their service.
-func (s *Service) activate(ctx context.Context, kind string) {
-	if s.opt.Activate == nil {
-		return
-	}
-	s.mu.Lock()
-	types := slices.DeleteFunc(slices.Clone(s.types), func(t string) bool { return kind != "" && t != kind })
-	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, activationTime)
-	defer cancel()
-	var all sync.WaitGroup
-	for _, t := range types {
-		all.Go(func() { _ = s.opt.Activate(ctx, "onTaskType:"+t) })
-	}
-	all.Wait()
-}
-
-// fetch answers $fetchTasks: the tasks of all providers of all hosts. filter.type is the kind of the
-// tasks. Extensions that contribute it are activated first. A provider that fails has none, which is logged.
-func (s *Service) fetch(ctx context.Context, c *workbench.Call) (any, error) {
-	var filter struct{ Type string }
-	if err := c.Args(&filter); err != nil {
-		return nil, err
-	}
-	s.activate(ctx, filter.Type)
-	type asked struct {
-		host *workbench.Host
-		key  providerKey
-	}
-	var list []asked
-	kinds := map[string]bool{"shell": true, "process": true, "customExecution": true}
-	s.mu.Lock()
-	for k := range s.providers {
-		kinds[k.kind] = true
-		if h := s.hosts[k.host]; h != nil && h.Life() == k.life && (filter.Type == "" || filter.Type == k.kind) {
-			list = append(list, asked{h, k})
-		}
-	}
-	s.mu.Unlock()
-	slices.SortFunc(list, func(a, b asked) int {
-		return cmp.Or(strings.Compare(a.key.host, b.key.host), cmp.Compare(a.key.handle, b.key.handle))
-	})
-	out, size := []json.RawMessage{}, 0
-	for _, a := range list {
-		var got struct {
-			Tasks []json.RawMessage
-		}
-		if err := a.host.Call(ctx, extTask+"$provideTasks", workbench.Params(a.key.handle, kinds), &got); err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			c.Host.Log().Warn("tasks are missing", "host", a.key.host, "type", a.key.kind, "error", err)
-			continue
-		}
-		for _, raw := range got.Tasks {
-			var kind struct{ Definition struct{ Type string } }
-			if string(raw) != "null" && json.Unmarshal(raw, &kind) == nil && (filter.Type == "" || kind.Definition.Type == filter.Type) {
-				if size += len(raw); len(out) == maxTasks || size > maxTaskBytes {
-					return nil, workbench.Invalid("tasks.fetchTasks: the providers have more than %d tasks or %d bytes, which are the limits", maxTasks, maxTaskBytes)
-				}
-				out = append(out, withID(raw))
-			}
-		}
-	}
-	fetched := make(map[string]json.RawMessage, len(out))
-	for _, raw := range out {
-		fetched[idOf(raw)] = raw
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fetched = fetched
-	return out, nil
 }
 
 // withID returns a task with its id, by which a host takes it for one that it was given.
@@ -228,7 +135,7 @@ func (s *Service) executionOf(c *workbench.Call) (e execution, d dto, err error)
 	if d.ID != "" && len(d.Execution) == 0 {
 		id := d.ID
 		s.mu.Lock()
-		raw = s.fetched[id]
+		raw = s.fetched[id].raw
 		s.mu.Unlock()
 		if raw == nil || json.Unmarshal(raw, &d) != nil {
 			return e, d, workbench.Invalid("%s: there is no task %q among those of the last tasks.fetchTasks", c.Method, id)
@@ -237,62 +144,16 @@ func (s *Service) executionOf(c *workbench.Call) (e execution, d dto, err error)
 	return execution{idOf(raw), withID(raw)}, d, nil
 }
 
+// kindOf returns the type of a task.
+func kindOf(raw json.RawMessage) string {
+	var of struct{ Definition struct{ Type string } }
+	_ = json.Unmarshal(raw, &of) // without it the type is unknown
+	return of.Definition.Type
+}
+
 func (s *Service) taskID(c *workbench.Call) (any, error) {
 	e, _, err := s.executionOf(c)
 	return e.ID, err
-}
-
-func (s *Service) execution(c *workbench.Call) (any, error) {
-	e, _, err := s.executionOf(c)
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
-}
-
-// execute answers $executeTask. A task that runs already is not started again.
-func (s *Service) execute(c *workbench.Call) (any, error) {
-	e, d, err := s.executionOf(c)
-	if err != nil {
-		return nil, err
-	}
-	t := &terminal{name: d.Name, host: c.Host, life: c.Life}
-	if t.program, t.custom, err = s.taskProgram(c, d); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tasks[e.ID] != nil {
-		return nil, workbench.Invalid("tasks.executeTask: the task %q is running already", d.Name)
-	}
-	running := &task{e.ID, t}
-	t.started = func(pid int) {
-		s.hosts.Tell(extTask+"$onDidStartTaskProcess", workbench.Params(map[string]any{"id": e.ID, "processId": pid}))
-	}
-	t.closed = func(code *int) {
-		delete(s.tasks, e.ID)
-		end := map[string]any{"id": e.ID}
-		if code != nil {
-			end["exitCode"] = *code
-		}
-		s.hosts.Tell(extTask+"$onDidEndTaskProcess", workbench.Params(end))
-		s.hosts.Tell(extTask+"$OnDidEndTask", workbench.Params(e))
-	}
-	if t.custom {
-		// The host attaches its terminal when it is told of the start of the task.
-		t.kick, t.stop = make(chan struct{}, 1), make(chan struct{})
-		if err := s.open(t); err != nil {
-			return nil, err
-		}
-	} else if err := s.begin(t); err != nil {
-		return nil, err
-	}
-	s.tasks[e.ID] = running
-	s.hosts.Tell(extTask+"$onDidStartTask", workbench.Params(e, t.id, d.Definition))
-	if h := s.hosts[c.Host.Name()]; t.custom && h != nil {
-		h.Tell(extTerminals+"$startExtensionTerminal", workbench.Params(t.id, map[string]int{"columns": cols, "rows": rows}))
-	}
-	return e, nil
 }
 
 func (s *Service) terminate(c *workbench.Call) (any, error) {
@@ -305,6 +166,10 @@ func (s *Service) terminate(c *workbench.Call) (any, error) {
 	running := s.tasks[id]
 	if running == nil {
 		return nil, workbench.Invalid("TaskExecution.terminate: the task does not run")
+	}
+	if running.cancel != nil {
+		running.cancel()
+		return nil, nil
 	}
 	running.terminal.end(reasonExtension, nil)
 	return nil, nil

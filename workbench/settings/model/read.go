@@ -35,7 +35,7 @@ func Read(path string) (map[string]any, error) {
 // Parse returns the settings of a text, as [Read]. Errors contain name and the line.
 func Parse(name string, text []byte) (map[string]any, error) {
 	settings := map[string]any{}
-	plain := withoutComments(text)
+	plain := WithoutComments(text)
 	if len(strings.TrimSpace(string(plain))) == 0 {
 		return settings, nil // editors create such files
 	}
@@ -62,9 +62,9 @@ func lineOf(text []byte, err error) int {
 	return 1 + strings.Count(string(text[:min(at, int64(len(text)))]), "\n")
 }
 
-// withoutComments replaces comments and trailing commas by spaces, so that offsets stay
+// WithoutComments returns a text of JSON with comments and trailing commas replaced by spaces, so that offsets stay
 // the same.
-func withoutComments(text []byte) []byte {
+func WithoutComments(text []byte) []byte {
 	out := slices.Clone(text)
 	comma := -1 // offset of a comma with nothing after it yet
 	blank := func(from, to int) {

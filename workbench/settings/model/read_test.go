@@ -16,7 +16,7 @@ func FuzzWithoutComments(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		out := withoutComments(text)
+		out := WithoutComments(text)
 		if len(out) != len(text) {
 			t.Fatalf("%d bytes of %d", len(out), len(text))
 		}
