@@ -60,6 +60,19 @@ var languageClients = map[string]languageClient{
 		Library: formerClient, Name: "Prisma Language Server", Module: "@prisma/language-server/dist/bin.js", Transport: "ipc",
 		Language: "prisma", Extensions: []string{".prisma"}, Section: "prisma", Defaults: map[string]any{"prisma.enableDiagnostics": true},
 	},
+	"vim": {
+		Library: presentClient, Name: "Vim Language Server", Module: "vim-language-server/bin/index.js", Args: []string{"--stdio"}, Transport: "stdio",
+		Language: "viml", Extensions: []string{".vim"}, Section: "vimls",
+		Initialization: map[string]any{"isNeovim": false, "iskeyword": "@,48-57,_,192-255,-#", "diagnostic": map[string]any{"enable": true}, "indexes": map[string]any{"runtimepath": false, "gap": 1, "count": 1}, "suggest": map[string]any{"fromVimruntime": false, "fromRuntimepath": false}},
+	},
+	"compose": {
+		Library: presentClient, Name: "Docker Compose", Module: "@microsoft/compose-language-service/bin/docker-compose-langserver", Args: []string{"--stdio"}, Transport: "stdio",
+		Language: "dockercompose", Extensions: []string{".compose.yaml"}, Section: "compose",
+	},
+	"sass": {
+		Library: formerClient, Name: "Some Sass", Module: "some-sass-language-server/bin/some-sass-language-server", Args: []string{"--stdio"}, Transport: "stdio",
+		Language: "scss", Extensions: []string{".scss"}, Section: "somesass", Defaults: map[string]any{"somesass.workspace.loadPaths": []string{}, "somesass.workspace.exclude": []string{"**/.git/**"}},
+	},
 }
 
 // clientExtension returns the folder of such an extension, with the library in it: VS Code tells by the

@@ -113,6 +113,52 @@ var popularScenarios = []scenario{
 		},
 	},
 	{
+		ID: "client.vim", Extensions: []string{"client:vim"}, Late: true,
+		Files: map[string]string{
+			"a.vim": "function! Greet(who)\n  let l:text = 'hello ' . a:who\n  return l:text\nendfunction\ncall Greet('a')\n",
+			"b.vim": "let x = [1,\n",
+		},
+		Steps: []scenarioStep{
+			{Feature: lang.FeatureDefinition, At: "a.vim:5:7", Want: []string{"a.vim:1:11"}},
+			{Feature: lang.FeatureReferences, At: "a.vim:5:7", Want: []string{"a.vim:5:6"}},
+			{Feature: lang.FeatureSymbols, At: "a.vim", Want: []string{"Greet"}},
+			{Feature: lang.FeatureRename, At: "a.vim:5:7", Text: "Hail", Want: []string{`a.vim:1:11-1:16 "Hail"`, `a.vim:5:6-5:11 "Hail"`}},
+			{Feature: lang.FeatureHighlights, At: "a.vim:5:7", Want: []string{`"line":0`, `"line":4`}},
+			{Feature: lang.FeatureCompletion, At: "a.vim:5:3", Want: []string{"packloadall"}},
+			{Feature: lang.FeatureDiagnostics, At: "b.vim", Want: []string{"b.vim:1:12: error: unexpected token: <EOL>"}},
+		},
+	},
+	{
+		ID: "client.compose", Extensions: []string{"client:compose"},
+		Files: map[string]string{
+			"a.compose.yaml": "services:\n  web:\n    image: nginx\n    ports:\n      - \"80:80\"\n",
+			"c.compose.yaml": "services:\n  web:\n    image:   nginx\n    \n",
+			"b.compose.yaml": "services:\n  web: [\n",
+		},
+		Steps: []scenarioStep{
+			{Feature: lang.FeatureHover, At: "a.compose.yaml:3:6", Want: []string{"image"}},
+			{Feature: lang.FeatureLinks, At: "a.compose.yaml", Want: []string{"https://hub.docker.com/_/nginx"}},
+			{Feature: lang.FeatureCompletion, At: "c.compose.yaml:4:5", Want: []string{"build:"}},
+			{Feature: lang.FeatureDiagnostics, At: "b.compose.yaml", Want: []string{"b.compose.yaml:3:1: error: Flow sequence"}},
+		},
+	},
+	{
+		ID: "client.sass", Extensions: []string{"scss", "client:sass"}, Late: true,
+		Files: map[string]string{
+			"_colors.scss": "/// The colour of the house.\n$house: #ff0000;\n\n@mixin box($size) {\n  width: $size;\n}\n",
+			"a.scss":       "@use \"colors\";\n\n.a {\n  color: colors.$house;\n  @include colors.box(2px);\n}\n",
+		},
+		Steps: []scenarioStep{
+			{Feature: lang.FeatureSymbols, At: "_colors.scss", Want: []string{"$house", "box"}},
+			{Feature: lang.FeatureHover, At: "a.scss:4:18", Want: []string{"The colour of the house"}},
+			{Feature: lang.FeatureDefinition, At: "a.scss:4:18", Want: []string{"_colors.scss:2:1"}},
+			{Feature: lang.FeatureDefinition, At: "a.scss:5:20", Want: []string{"_colors.scss:4:8"}},
+			{Feature: lang.FeatureReferences, At: "_colors.scss:2:3", Want: []string{"a.scss:4:"}},
+			{Feature: lang.FeatureRename, At: "_colors.scss:2:3", Text: "roof", Want: []string{"_colors.scss:2:", "a.scss:4:"}},
+			{Feature: lang.FeatureLinks, At: "a.scss", Want: []string{"_colors.scss"}},
+		},
+	},
+	{
 		ID: "vscode.@theia/vscode-builtin-html-language-features", Extensions: []string{"html", "npm:@theia/vscode-builtin-html-language-features"},
 		Files: map[string]string{
 			"a.html": "<body><div id=\"one\"><p>a</p></div></body>\n",
