@@ -4,6 +4,9 @@ package integration
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -11,8 +14,11 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/manifest"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/service"
 
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	confine "github.com/hostsup/hostsup/sandbox/policy"
@@ -26,6 +32,7 @@ type courtCase struct {
 	crime  string // the argument of guilty.run; "" if misled calls it
 	misled string // the argument of misled.run
 	slow   bool   // hostsup.slow is being activated as well
+	native bool   // hostsup.guilty has native code
 	spec   change // of the host; may be nil
 	reason string // is in the reason of the crashes
 	trace  string // is in the evidence against guilty
@@ -51,6 +58,7 @@ var courtCases = []courtCase{
 	{name: "slow to activate", crime: "abort", slow: true, reason: "SIGABRT", trace: stackTrace},
 	{name: "execSync", crime: "execSync", misled: "wait", reason: "unresponsive", trace: callTrace, spec: hangsFast},
 	{name: "read of a pipe", crime: "pipe", misled: "wait", reason: "unresponsive", trace: callTrace, spec: hangsFast},
+	{name: "native code", crime: "native", misled: "wait", reason: "SIGSEGV", trace: "had loaded native code", native: true},
 	{name: "heap", crime: "heap", misled: "wait", reason: "out of memory", spec: func(s *supervisor.HostSpec) {
 		s.Command = append([]string{s.Command[0], "--max-old-space-size=128"}, s.Command[1:]...)
 	}},
@@ -76,7 +84,11 @@ func TestCourt(t *testing.T) {
 		for _, c := range courtCases {
 			t.Run(version+" "+c.name, func(t *testing.T) {
 				t.Parallel()
-				spec := extendedOf(t, version, "court")
+				spec := extendedOf(t, version, "court", func(s *plan.Spec) {
+					if c.native {
+						s.Folders = []manifest.Root{{Dir: withNative(t, s.Folders[0].Dir)}}
+					}
+				})
 				if c.spec != nil {
 					c.spec(&spec)
 				}
@@ -107,6 +119,28 @@ func TestCourt(t *testing.T) {
 			})
 		}
 	}
+}
+
+// withNative returns a copy of a folder of extensions in which hostsup.guilty has native code.
+func withNative(t *testing.T, from string) string {
+	t.Helper()
+	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	found, err := filepath.Glob(filepath.Join(peerDir, "*", "node_modules", "argon2", "prebuilds", "linux-"+arch, "*glibc.node"))
+	if err != nil || len(found) == 0 {
+		require.Missing(t, "no native code for node on linux-%s: %v", runtime.GOARCH, err)
+	}
+	code, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "guilty", "native.node"), code, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // led checks that something of the crashes themselves led to guilty, so that no innocent

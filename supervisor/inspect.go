@@ -97,7 +97,7 @@ func (s *Supervisor) SampleAllocations(ctx context.Context, host string, life ui
 }
 
 // NoteCalls makes a life of a host that is node note, from now on, each call that stops its event
-// loop before that call begins, and large allocations. The caller must close the notes. The
+// loop before that call begins, large allocations, and native code that is loaded. The caller must close the notes. The
 // inspector is closed again unless it was open. Errors as of Profile.
 func (s *Supervisor) NoteCalls(ctx context.Context, host string, life uint64) (Notes, error) {
 	h, in, err := s.inspector(host)

@@ -121,6 +121,8 @@ type Notes interface {
 	// Large returns the stack of the latest allocation that may be that of a message of so many
 	// bytes; "" without one. Those below 1 MiB are not noted.
 	Large(bytes int64) (stack string)
+	// Native returns the files of native code, up to 64, that were loaded.
+	Native() (files []string)
 	Close() error
 }
 

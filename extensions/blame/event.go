@@ -94,6 +94,7 @@ type Source string
 const (
 	Stack       Source = "stack"       // the stack that the runtime printed when it aborted
 	Blocking    Source = "blocking"    // the stack of the call in which the event loop waited
+	Native      Source = "native"      // native code crashed, of which these have some
 	Sender      Source = "sender"      // of the message that was too large
 	Allocations Source = "allocations" // while the memory grew
 )

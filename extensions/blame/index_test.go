@@ -143,3 +143,25 @@ func TestBlockingCallNamesItsExtensions(t *testing.T) {
 		}
 	}
 }
+
+// A crash of native code leads to the extensions that have some, unless they are many.
+func TestNativeCodeNamesItsExtensions(t *testing.T) {
+	var list []extensions.Extension
+	var files []string
+	for _, name := range []string{"a", "b", "c", "d"} {
+		list = append(list, extensions.Extension{ID: extensions.ID("acme." + name), Folder: "/ext/" + name})
+		files = append(files, "/ext/"+name+"/build/one.node", "/app/host.node", "/ext/"+name+"/build/two.node")
+	}
+	x := NewIndex(list)
+	for n, want := range [][]Share{nil, {{"acme.a", 0.5}}, {{"acme.a", 0.5}, {"acme.b", 0.5}}, {{"acme.a", 0.5}, {"acme.b", 0.5}, {"acme.c", 0.5}}, nil} {
+		if got := x.Native(files[:3*n]); !slices.Equal(got, want) {
+			t.Errorf("%d extensions: %v, %v expected", n, got, want)
+		}
+	}
+	if got := x.Native(files[1:2]); got != nil {
+		t.Errorf("native code of the host: %v", got)
+	}
+	if Aborting([]string{"1: 0xf5b5a4 node::Abort() [node]"}) || !Aborting([]string{"", abortStack, "1: f (/ext/a/main.js:1:2)"}) {
+		t.Error("a printed stack is not recognized")
+	}
+}

@@ -87,6 +87,8 @@ func (l *life) traced(t Trace) {
 		switch t.Source {
 		case Blocking:
 			why = "called what the host waited for"
+		case Native:
+			why = "had loaded native code, and such code crashed"
 		case Sender:
 			why = "sent the message"
 		case Allocations:

@@ -86,6 +86,7 @@ type court struct {
 	everJailed map[extensions.ID]bool
 	everTried  map[extensions.ID]bool
 	told       bool                   // the message over the bound names its sender
+	alike      bool                   // the misled one has native code as well
 	unled      bool                   // a crash left nothing that led to an extension: lives note their calls
 	isolated   time.Duration          // of all innocent ones, in trials and in quarantine
 	alone      map[extensions.ID]bool // innocent ones that had a host of their own
@@ -116,7 +117,7 @@ func newCourt(c cause, tr trace, seed uint64) *court {
 		used: map[extensions.ID]bool{}, everJailed: map[extensions.ID]bool{}, everTried: map[extensions.ID]bool{},
 		alone: map[extensions.ID]bool{},
 	}
-	w.told = seed%2 == 0
+	w.told, w.alike = seed%2 == 0, seed%4 < 2
 	others := []extensions.ID{"acme.css", "acme.git", "acme.go", "acme.html", "acme.json", "acme.md", "acme.npm", "acme.toml", "acme.yaml"}
 	w.all = append([]extensions.ID{guilty, misled}, others[:1+rng.IntN(len(others))]...)
 	return w
@@ -301,37 +302,53 @@ func (w *court) crash(cell string, h *modelHost) {
 }
 
 // leadTo reports what leads to the guilty one, which mostly is there in time: a stack that node
-// prints, unless native code crashes; a sample of the allocations, unless the memory grows too
+// prints, unless native code crashes, of which the host notes who has some; a sample of the allocations, unless the memory grows too
 // fast; the sender of a message, if the method has its name; or what the host has noted.
 func (w *court) leadTo(cell string, h *modelHost, noted bool) {
-	if w.cause.noted != "" && !(w.cause.direct == Sender && w.told) {
-		if noted {
-			shares := []Share{{guilty, 1}}
-			if w.trace.calledBack { // its frame is the outermost
-				shares = append(shares, Share{misled, 0.5})
-			}
-			w.step(Trace{Cell: cell, Life: h.life, Source: w.cause.noted, Shares: shares})
+	lead := func(source Source, shares ...Share) {
+		w.step(Trace{Cell: cell, Life: h.life, Source: source, Shares: shares})
+	}
+	own := Share{guilty, 1}
+	_, there := h.begun[guilty]
+	switch direct := w.cause.direct; {
+	case direct == Sender && w.told:
+		if there {
+			lead(Sender, own)
+		}
+	case w.cause.noted != "":
+		switch {
+		case noted && w.trace.calledBack: // its frame is the outermost
+			lead(w.cause.noted, own, Share{misled, 0.5})
+		case noted:
+			lead(w.cause.noted, own)
 		}
 		w.unled = true
-		return
+	case direct == "" || !there:
+	case w.rng.IntN(4) == 0: // it was not there in time
+		if direct != Stack {
+			return
+		}
+		switch _, also := h.begun[misled]; { // native code has crashed
+		case noted && also && w.alike:
+			lead(Native, Share{guilty, 0.5}, Share{misled, 0.5})
+		case noted:
+			lead(Native, Share{guilty, 0.5})
+		}
+		w.unled = true
+	case direct == Allocations: // others allocate, too
+		most := 0.4 + 0.6*w.rng.Float64()
+		lead(Allocations, Share{guilty, most}, Share{misled, (1 - most) * w.rng.Float64()})
+	case h.through:
+		lead(direct, own, Share{misled, 0.5})
+	default:
+		lead(direct, own)
 	}
-	if _, there := h.begun[guilty]; !there || w.cause.direct == "" || w.cause.direct != Sender && w.rng.IntN(4) == 0 {
-		return
-	}
-	shares := []Share{{guilty, 1}}
-	switch {
-	case w.cause.direct == Allocations: // others allocate, too
-		own := 0.4 + 0.6*w.rng.Float64()
-		shares = []Share{{guilty, own}, {misled, (1 - own) * w.rng.Float64()}}
-	case w.cause.direct == Stack && h.through:
-		shares = append(shares, Share{misled, 0.5})
-	}
-	w.step(Trace{Cell: cell, Life: h.life, Source: w.cause.direct, Shares: shares})
 }
 
 // notedAfter is how long a host runs before it notes its calls, and one of unnoted crashes has no
 // note nevertheless. Real hosts of both releases took up to 0.7 s on a machine under load, and in
-// 24 runs of TestCourt each of the 48 crashes of execSync and of messages after the first was noted.
+// 24 runs of TestCourt each of the 48 crashes of execSync and of messages after the first was noted;
+// so were those of native code in 6.
 const (
 	notedAfter = time.Second
 	unnoted    = 10

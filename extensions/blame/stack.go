@@ -24,6 +24,32 @@ func (x Index) Aborted(lines []string) []Share {
 	return nil
 }
 
+// Aborting reports whether node has printed a stack before it aborted: then JavaScript called abort,
+// or an error was not caught, and native code has not crashed.
+func Aborting(lines []string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, abortStack) })
+}
+
+// maxNative is of how many extensions with native code the crash of such code leads to each: of more
+// it tells too little.
+const maxNative = 3
+
+// Native returns the extensions of files with native code, one of which has crashed. Each has the
+// share 0.5, because the code of node or of the host may have crashed as well. Of more than 3
+// extensions the result is nil.
+func (x Index) Native(files []string) (shares []Share) {
+	for _, file := range files {
+		id, ok := x.File(file)
+		if s := (Share{id, 0.5}); ok && !slices.Contains(shares, s) {
+			shares = append(shares, s)
+		}
+	}
+	if len(shares) > maxNative {
+		return nil
+	}
+	return shares
+}
+
 // Calling returns the extensions on the JavaScript stack of a call, such as that of execSync, in
 // which the host waits. The extension of the innermost frame, which made the call, has the share
 // 1. That of the outermost frame, which called the innermost, has 0.5 if it is another one.

@@ -15,6 +15,8 @@ type Notes interface {
 	// Large returns the stack of the latest allocation that may be that of a message of so
 	// many bytes; "" without one.
 	Large(bytes int64) (stack string)
+	// Native returns the files of native code, up to 64, that were loaded.
+	Native() (files []string)
 	Close() error
 }
 
@@ -37,8 +39,8 @@ type lifeNotes struct {
 	blocking string // the stack of the call that it hangs in; "" without one
 }
 
-// noteCalls makes a life note its calls if a crash was not explained in the last hour. A host
-// that waits in such a call cannot be asked for the stack any more.
+// noteCalls makes a life note its calls if nothing led from a crash to an extension in the last
+// hour. A host that waits in such a call cannot be asked for the stack any more.
 func (p *extHost) noteCalls(life uint64) {
 	p.forgetNotes()
 	at, unled := p.s.unled[p.number]
@@ -112,4 +114,12 @@ func (p *extHost) allocated(life uint64, bytes int64) string {
 		return n.notes.Large(bytes)
 	}
 	return ""
+}
+
+// native returns the files of native code that a life has loaded, as far as they are known.
+func (p *extHost) native(life uint64) []string {
+	if n := p.notes; n != nil && n.life == life && n.notes != nil {
+		return n.notes.Native()
+	}
+	return nil
 }

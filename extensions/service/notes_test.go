@@ -10,6 +10,7 @@ type fakeNotes struct{ since time.Time }
 
 func (n fakeNotes) Blocking() (string, time.Time) { return "at waits (/ext/bad/main.js:1:2)", n.since }
 func (fakeNotes) Large(int64) string              { return "" }
+func (fakeNotes) Native() []string                { return nil }
 func (fakeNotes) Close() error                    { return nil }
 
 // A call that has just begun is not why a host hangs, and that of a host that answers again is

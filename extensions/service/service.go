@@ -37,7 +37,7 @@ type Tree struct {
 	// Allocations samples the allocations of a life of a host until ctx ends, and passes V8's heap
 	// profile, and a CPU profile, to take after each interval; nil disables that.
 	Allocations func(ctx context.Context, host string, life uint64, every time.Duration, take func(heap, cpu json.RawMessage)) error
-	// Notes makes a life note its calls that block, and large allocations; nil disables that.
+	// Notes makes a life note its calls that block, large allocations and native code; nil disables that.
 	Notes func(ctx context.Context, host string, life uint64) (Notes, error)
 	// Changed is called after changes of what [Service.Offers] returns, also when it may be
 	// unchanged. It must not block. May be nil.

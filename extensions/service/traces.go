@@ -40,16 +40,34 @@ func (p *extHost) leads(e actors.LifeEnd, kind blame.Kind, profile *ProfileRepor
 		}
 		p.s.fault(p.number, t)
 	}
-	if syscall.Signal(e.Status.Signal) == syscall.SIGABRT {
-		var lines []string
-		for _, l := range p.ref.Tail(lastLines) {
-			if l.Life == e.Life && l.Stream == capture.Stderr {
-				lines = append(lines, l.Text)
-			}
-		}
+	switch syscall.Signal(e.Status.Signal) {
+	case syscall.SIGABRT:
+		lines := p.errorLines(e.Life)
 		if shares := p.s.index.Aborted(lines); shares != nil {
 			p.s.fault(p.number, blame.Trace{Cell: p.cell, Life: e.Life, Source: blame.Stack, Shares: shares})
+		} else if kind == blame.Exit && !blame.Aborting(lines) {
+			p.nativeCrash(e.Life)
 		}
+	case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGFPE:
+		p.nativeCrash(e.Life)
+	}
+}
+
+// errorLines returns the last lines that a life has written to its standard error.
+func (p *extHost) errorLines(life uint64) (lines []string) {
+	for _, l := range p.ref.Tail(lastLines) {
+		if l.Life == life && l.Stream == capture.Stderr {
+			lines = append(lines, l.Text)
+		}
+	}
+	return lines
+}
+
+// nativeCrash reports the extensions with native code, which has crashed.
+func (p *extHost) nativeCrash(life uint64) {
+	t := blame.Trace{Cell: p.cell, Life: life, Source: blame.Native, Shares: p.s.index.Native(p.native(life))}
+	if p.s.fault(p.number, t); t.Shares == nil {
+		p.s.unled[p.number] = time.Now()
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 //go:embed note.js
 var noteCode string
 
-// noteArea is the size of one of the two areas of the file of notes, in bytes.
+// noteArea is the size of one of the three areas of the file of notes, in bytes.
 const noteArea = 64 << 10
 
 // Notes reads what a process has noted since [Session.Note]. It stays readable after the
@@ -25,7 +25,7 @@ const noteArea = 64 << 10
 type Notes struct{ file *os.File }
 
 // Note makes a process note, from now on, each call that stops its event loop, before the
-// call begins, and each large allocation. Notes are in a file without a name, which ends with
+// call begins, each large allocation, and native code that is loaded. Notes are in a file without a name, which ends with
 // its last user. A second call returns the same notes. The caller must close them.
 // Errors: those of [Session.Call], and those of files, as where the process cannot make one.
 func (s *Session) Note(ctx context.Context) (*Notes, error) {
@@ -84,6 +84,14 @@ func (n *Notes) Large(bytes int64) (stack string) {
 		}
 	}
 	return ""
+}
+
+// Native returns the files of native code, up to 64, that were loaded.
+func (n *Notes) Native() (files []string) {
+	if err := n.read(2, &files); err != nil {
+		return nil
+	}
+	return files
 }
 
 // read decodes the line with which an area begins.

@@ -67,6 +67,22 @@
 	allocates('allocUnsafe', (n) => n);
 	allocates('from', (v) => (typeof v === 'string' ? v.length : 0));
 
+	// Area 2 has the files of the native code that was loaded.
+	const loaded = [];
+	wrap(process, 'dlopen', (f, self, args) => {
+		const file = String(args[1]).slice(0, 512), added = loaded.length < 64 && !loaded.includes(file);
+		const keep = (list) => { if (added) trying(() => note(2, list)); };
+		keep([...loaded, file]); // it may crash while it is loaded
+		try {
+			const result = apply(f, self, args);
+			if (added) loaded.push(file);
+			return result;
+		} catch (e) {
+			keep(loaded);
+			throw e;
+		}
+	});
+
 	load('module').syncBuiltinESMExports();
 	return process[key] = fd;
 })()

@@ -15,7 +15,8 @@ const { execSync } = require('child_process');
 const execs = () => execSync('sleep 2');
 const waits = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 const builds = () => [Buffer.allocUnsafe(3 << 20), Buffer.from('x'.repeat(2 << 20)), Buffer.from('short')];
-process.on('SIGUSR2', () => { builds(); execs(); waits(); });
+const loads = () => { try { process.dlopen({ exports: {} }, '/ext/native.node'); } catch {} };
+process.on('SIGUSR2', () => { loads(); builds(); execs(); waits(); });
 setInterval(() => {}, 1000);
 console.log('up');
 `
@@ -41,8 +42,8 @@ func TestNotesOfAProcess(t *testing.T) {
 	t.Cleanup(func() { _ = notes.Close() }) // it was only read
 	releases(t, l)
 	p.listens(0)
-	if stack, since := notes.Blocking(); stack != "" || !since.IsZero() || notes.Large(3<<20) != "" {
-		t.Errorf("%q since %v, %q", stack, since, notes.Large(3<<20))
+	if stack, since := notes.Blocking(); stack != "" || !since.IsZero() || notes.Large(3<<20) != "" || notes.Native() != nil {
+		t.Errorf("%q since %v, %q, %q", stack, since, notes.Large(3<<20), notes.Native())
 	}
 	if err := p.Signal(syscall.SIGUSR2); err != nil {
 		t.Fatal(err)
@@ -57,6 +58,9 @@ func TestNotesOfAProcess(t *testing.T) {
 		if stack := notes.Large(size); strings.Contains(stack, "at "+function+" (") != (function != "") {
 			t.Errorf("%d bytes: %q", size, stack)
 		}
+	}
+	if files := notes.Native(); len(files) != 0 {
+		t.Errorf("%q, which could not be loaded", files)
 	}
 	if err := p.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,10 @@ const ways = {
     if (!fs.existsSync(path)) execSync(`mkfifo '${path}'`);
     fs.readFileSync(path, 'utf8');
   },
+  native: () => {
+    require('./native.node'); // of which the test makes a copy
+    process.kill(process.pid, 'SIGSEGV');
+  },
   message: () => vscode.commands.executeCommand('setContext', 'large', 'x'.repeat(80 << 20)),
   state: () => context.globalState.update('large', 'x'.repeat(80 << 20)),
   async: async () => {
