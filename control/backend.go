@@ -20,6 +20,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/status"
+	"github.com/hostsup/hostsup/workbench/views"
 )
 
 // Supervisor is the tree that a Server controls; [Over] makes one of a running tree. Its
@@ -49,6 +50,12 @@ type Supervisor interface {
 	Activity(host string) (status.State, error)
 	// CancelProgress cancels a progress; see [status.Service.Cancel].
 	CancelProgress(id string) error
+	// Views returns the views of the extensions of a host, "" for all hosts.
+	Views(host string) ([]views.View, error)
+	// ReadView reads items of a view; see [views.Service.Read].
+	ReadView(ctx context.Context, q views.Query) (*views.Tree, error)
+	// ActInView does what a user does in a view; see [views.Service.Act].
+	ActInView(ctx context.Context, host, view string, action views.Action, items []string) error
 	Host(name string) (Host, error)
 	// Instances returns the instances of name, each call of which goes to one of them, and
 	// their names; nil if there are none.

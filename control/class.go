@@ -10,6 +10,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/status"
+	"github.com/hostsup/hostsup/workbench/views"
 )
 
 // Class is the kind of an error, for scripts: it is the "class" of an error in JSON and
@@ -47,6 +48,10 @@ const (
 
 	NoSuchProgress Class = "no_such_progress" // no progress of that id is running
 
+	NoSuchView Class = "no_such_view" // no extension has registered a view of that id
+
+	NoSuchItem Class = "no_such_item" // the view has no item of that handle, or it was not read
+
 	NoSuchChannel Class = "no_such_channel" // the host has no output channel of that name
 
 	NoSuchExtension Class = "no_such_extension" // there is no extension of that id
@@ -72,6 +77,9 @@ var classes = []struct {
 	{Invalid, http.StatusBadRequest, questions.ErrAnswer},
 	{NoSuchProgress, http.StatusNotFound, status.ErrNoProgress},
 	{Invalid, http.StatusBadRequest, status.ErrNotCancelable},
+	{NoSuchView, http.StatusNotFound, views.ErrNoView},
+	{NoSuchItem, http.StatusNotFound, views.ErrNoItem},
+	{Invalid, http.StatusBadRequest, views.ErrAction},
 	{NoExtensions, http.StatusConflict, extensions.ErrNoExtensions},
 	{NoExtensions, http.StatusConflict, extensions.ErrNoFolders},
 	{NoProvider, http.StatusNotFound, extensions.ErrNoProvider},

@@ -23,6 +23,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/status"
+	"github.com/hostsup/hostsup/workbench/views"
 )
 
 // FuzzDocument makes requests out of the document, right ones and ones that are wrong
@@ -102,6 +103,8 @@ func noted(changed *atomic.Bool) control.Supervisor {
 	sup.Asking = []questions.Question{{ID: "q", Host: "ts"}}
 	sup.OnAnswer = func(string, []string, bool) error { changed.Store(true); return nil }
 	sup.Shown.Progress = []status.Progress{{ID: "q", Host: "ts", Cancelable: true}}
+	sup.Trees = []views.Tree{{View: views.View{Host: "ts", ID: "golang.go"}}}
+	sup.OnAct = func(string, views.Action, []string) error { changed.Store(true); return nil }
 	sup.OnCancel = func(string) error { changed.Store(true); return nil }
 	sup.OnActivate = func(context.Context, string, string) error { changed.Store(true); return nil }
 	h.OnVerb = func(_ context.Context, verb string) error { changed.Store(verb != "wait"); return nil }

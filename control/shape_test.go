@@ -31,6 +31,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/status"
+	"github.com/hostsup/hostsup/workbench/views"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -103,6 +104,13 @@ func everything() *controltest.Supervisor {
 				{ID: "q2xk2m4a", Host: "ts", Extension: "golang.go", Title: "Loading", Location: "window", Started: at},
 			},
 		},
+		Trees: []views.Tree{{
+			View: views.View{Host: "ts", ID: "acme.tree", Title: "Tests", Description: "all", Message: "2 failed", Badge: &views.Badge{Value: 2, Tooltip: "failed"}, Visible: true, Selection: []string{"0/0:a"}, Many: true},
+			Items: []views.Item{{
+				Handle: "0/0:a", Label: "a", Description: "1 s", Tooltip: "the first", Resource: "file:///srv/a", Command: "vscode.open", Context: "test", Icon: "beaker", State: views.Expanded, Checked: ptr(true),
+				Items: []views.Item{{Handle: "0/0:a/0:b", Label: "b", State: views.Leaf}},
+			}},
+		}},
 		OnRescan: func(context.Context, string) ([]extensions.Difference, error) {
 			return []extensions.Difference{
 				{Host: "ts", ID: "acme.css", Change: extensions.Added, After: "1.0.0"},
@@ -162,6 +170,12 @@ func TestShapes(t *testing.T) {
 		{"activity.json", "GET", "/v1/activity?host=ts", "", "application/json", "/v1/activity"},
 		{"cancel.json", "POST", "/v1/activity/p7xk2m4a/cancel", "", "application/json", "/v1/activity/{id}/cancel"},
 		{"error_progress.json", "POST", "/v1/activity/x/cancel", "", "application/json", "/v1/activity/{id}/cancel"},
+		{"views.json", "GET", "/v1/views?host=ts", "", "application/json", "/v1/views"},
+		{"view.json", "POST", "/v1/views/acme.tree/read?depth=1", "", "application/json", "/v1/views/{id}/read"},
+		{"view_item.json", "POST", "/v1/views/acme.tree/read?item=0%2F0%3Aa", "", "application/json", "/v1/views/{id}/read"},
+		{"act.json", "POST", "/v1/views/acme.tree/act", `{"action":"select","items":["0/0:a"]}`, "application/json", "/v1/views/{id}/act"},
+		{"error_view.json", "POST", "/v1/views/x/read?host=ts", "", "application/json", "/v1/views/{id}/read"},
+		{"error_item.json", "POST", "/v1/views/acme.tree/act", `{"action":"select","items":["x"]}`, "application/json", "/v1/views/{id}/act"},
 		{"activate.json", "POST", "/v1/activate", `{"event":"onLanguage:go"}`, "application/json", ""},
 		{"inspect.json", "POST", "/v1/hosts/ts/inspect", "", "application/json", "/v1/hosts/{host}/inspect"},
 		{"error_extension.json", "POST", "/v1/extensions/golang.g/release?host=ts", "", "application/json", "/v1/extensions/{id}/{verb}"},

@@ -27,6 +27,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/status"
+	"github.com/hostsup/hostsup/workbench/views"
 )
 
 // Supervisor is a [control.Supervisor] that returns the values of its fields. They
@@ -53,7 +54,11 @@ type Supervisor struct {
 	Shown    status.State // what the extensions of all hosts show
 	// OnCancel cancels a progress of Shown that can be canceled; without it every one is.
 	OnCancel func(id string) error
-	OnSet    func(ctx context.Context, host, id string, verb extensions.Verb) error
+	Trees    []views.Tree        // what there is to read of the views of all hosts
+	OnRead   func(q views.Query) // is called when one of Trees is read
+	// OnAct does something in one of Trees; without it everything is done.
+	OnAct func(view string, action views.Action, items []string) error
+	OnSet func(ctx context.Context, host, id string, verb extensions.Verb) error
 }
 
 var _ control.Supervisor = (*Supervisor)(nil)
@@ -204,6 +209,57 @@ func (s *Supervisor) CancelProgress(id string) error {
 		return nil
 	}
 	return s.OnCancel(id)
+}
+
+// Views returns the views of Trees.
+func (s *Supervisor) Views(host string) (out []views.View, err error) {
+	if err := s.hasExtensions(host); err != nil {
+		return nil, err
+	}
+	for _, tree := range s.Trees {
+		if host == "" || tree.View.Host == host {
+			out = append(out, tree.View)
+		}
+	}
+	return out, nil
+}
+
+// ReadView returns one of Trees, and for an item its parts alone.
+func (s *Supervisor) ReadView(_ context.Context, q views.Query) (*views.Tree, error) {
+	if err := s.hasExtensions(q.Host); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(s.Trees, func(t views.Tree) bool { return t.View.ID == q.View })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: %q", views.ErrNoView, q.View)
+	}
+	if s.OnRead != nil {
+		s.OnRead(q)
+	}
+	out := s.Trees[i]
+	if q.Item == "" {
+		out.Items = append([]views.Item{}, out.Items...)
+		return &out, nil
+	}
+	for _, item := range out.Items {
+		if item.Handle == q.Item {
+			return &views.Tree{View: out.View, Item: &item, Items: append([]views.Item{}, item.Items...)}, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q", views.ErrNoItem, q.Item)
+}
+
+// ActInView calls OnAct for an item of one of Trees.
+func (s *Supervisor) ActInView(ctx context.Context, host, view string, action views.Action, items []string) error {
+	for _, item := range append(items, "")[:max(len(items), 1)] {
+		if _, err := s.ReadView(ctx, views.Query{Host: host, View: view, Item: item}); err != nil {
+			return err
+		}
+	}
+	if s.OnAct == nil {
+		return nil
+	}
+	return s.OnAct(view, action, items)
 }
 
 // SetExtension calls OnSet for one of Units.

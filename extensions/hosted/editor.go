@@ -46,6 +46,8 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	features := language.New(language.Options{
 		Documents: docs, Activate: activate, Start: func(ctx context.Context) error { return h.Raise(ctx) }, Configuration: known(langs, docs),
 	})
+	own := commands.New(docs.Commands(), features.Commands(), asks.Commands(work.Folders))
+	trees := s.viewsOf(activate, own)
 	return workbench.New(
 		all.Service, watcher,
 		s.terminalsOf(h, tasksOf{config, work, asks, docs, channels}),
@@ -56,10 +58,11 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		docs, reloads,
 		diagnostics.New(),
 		features,
-		commands.New(docs.Commands(), features.Commands(), asks.Commands(work.Folders)),
+		own,
 		work,
 		asks,
 		shown,
+		trees,
 		output.New(),
 		s.accountsOf(h, p),
 		channels,

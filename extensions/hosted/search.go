@@ -13,6 +13,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/settings"
 	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/tools"
+	"github.com/hostsup/hostsup/workbench/views"
 )
 
 // searchOf returns the searches for a host and those beside it.
@@ -84,6 +85,7 @@ type described struct {
 	accounts  *accounts.Service
 	work      *folders.Service
 	terminals *terminals.Service
+	views     *views.Service
 }
 
 // Opening implements [vscode.Editor].
@@ -103,4 +105,5 @@ func (d described) describe(descriptions []json.RawMessage) {
 	d.tools.Describe(descriptions)
 	d.accounts.Describe(descriptions)
 	d.terminals.Describe(descriptions)
+	d.views.Describe(descriptions)
 }

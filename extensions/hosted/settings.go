@@ -19,6 +19,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/status"
 	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/tools"
+	"github.com/hostsup/hostsup/workbench/views"
 	"github.com/hostsup/hostsup/workbench/watch"
 )
 
@@ -30,7 +31,7 @@ func editorOf(w *workbench.Workbench) vscode.Editor {
 	return described{
 		workbench.Find[*settings.Service](w), workbench.Find[*languages.Service](w), workbench.Find[*tools.Service](w),
 		workbench.Find[*accounts.Service](w), workbench.Find[*folders.Service](w),
-		workbench.Find[*terminals.Service](w),
+		workbench.Find[*terminals.Service](w), workbench.Find[*views.Service](w),
 	}
 }
 

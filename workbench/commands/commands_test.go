@@ -19,6 +19,10 @@ func TestExecute(t *testing.T) {
 		err := c.Args(&n)
 		return 2 * n, err
 	}}})
+	s.Find(func(name string) (m workbench.Method, ok bool) {
+		m.Now = func(*workbench.Call) (any, error) { return "shown", nil }
+		return m, name == "view.focus"
+	})
 	execute := func(params string) (any, error) {
 		return s.Methods()[methodExecute].Do(t.Context(), workbench.NewCall(nil, 1, methodExecute, codec.Raw(params)))
 	}
@@ -29,6 +33,9 @@ func TestExecute(t *testing.T) {
 		t.Errorf("%v, %v", out, err)
 	}
 	if out, err := execute(`["setContext",["a",true]]`); out != nil || err != nil {
+		t.Errorf("%v, %v", out, err)
+	}
+	if out, err := execute(`["view.focus"]`); out != "shown" || err != nil || !s.Has("view.focus") || s.Has("other.focus") {
 		t.Errorf("%v, %v", out, err)
 	}
 	if names, err := s.Methods()[methodList].Now(nil); err != nil || !slices.Equal(names.([]string), []string{"_setContext", "setContext", "twice"}) {

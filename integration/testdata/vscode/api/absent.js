@@ -19,12 +19,13 @@ module.exports = () => ({
     })
   },
   'the webview of a view is not asked for': () => during([window.registerWebviewViewProvider('api.view', { resolveWebviewView: () => assert.fail('asked') })], () => {}),
-  'reveal of a tree fails by its name': async () => {
+  'a tree is not visible until it is revealed': async () => {
     const provider = { getTreeItem: x => new vscode.TreeItem(x), getChildren: x => x ? [] : ['a'], getParent: () => undefined }
     const tree = window.createTreeView('api.tree', { treeDataProvider: provider })
     await during([tree], async () => {
       assert.strictEqual(tree.visible, false)
-      await fails(tree.reveal('a'), /NotSupported.*TreeView.reveal/)
+      await tree.reveal('a')
+      assert.deepStrictEqual([tree.visible, tree.selection], [true, ['a']])
     })
   },
   'nothing is opened outside': async () => {
