@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/internal/capture"
-	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/internal/startslots"
 	"github.com/hostsup/hostsup/internal/transport"
 	"github.com/hostsup/hostsup/lifecycle/record"
@@ -34,6 +33,17 @@ type Launcher interface {
 	Kill() sandbox.Kill // how it ends their trees
 }
 
+// Reports keeps crash reports, as a *reports.Store does. It is safe for concurrent use.
+type Reports interface {
+	// Add keeps a report. It must not wait for the disk.
+	Add(id string, at time.Time, host string, r record.CrashReport) error
+	// List returns the reports of a host, "" for all hosts, newest last.
+	List(host string) ([]record.CrashReport, error)
+	// Get returns the report with this id, or the only one whose id begins so.
+	Get(id string) (record.CrashReport, error)
+	Close() error
+}
+
 // World is what all actors of one tree share. It is made before the first
 // actor and not changed afterwards, but for the directory of hosts.
 type World struct {
@@ -41,7 +51,7 @@ type World struct {
 	Log        hclog.Logger
 	Launcher   Launcher
 	Journal    *record.Journal
-	Reports    *reports.Store[record.CrashReport]
+	Reports    Reports
 	Strategies Strategies
 	// SystemJournal takes the output of hosts whose spec has Log.Journal. nil: such
 	// hosts are refused.

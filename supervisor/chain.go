@@ -26,6 +26,7 @@ import (
 //	secrets           are the host's own, and nobody else's to answer
 //	throttle          holds back what is sent
 //	prepare           what the program gives a life
+//	evidence          sees what is sent, behind all others, and what comes, before them
 //	(attach, extensions, and those of the program come here, see [Host.Ref])
 //	answers           by rule
 //	vault             the secrets of extensions
@@ -60,6 +61,9 @@ func (t *tree) chain(spec HostSpec) func(*actors.Ref) []*actors.Interceptor {
 		}
 		for _, f := range spec.Features {
 			list = append(list, f.Interceptor(host))
+		}
+		if t.evidence != nil {
+			list = append(list, t.evidence.Interceptors(host)...)
 		}
 		list = append(list, answers.Interceptor())
 		if t.notify != nil {

@@ -28,6 +28,8 @@ type options struct {
 	events func(Event)
 	packer capture.Packer
 
+	evidence Evidence // nil: the tree's own store
+
 	journal interface { // of the system; nil: there is none
 		capture.Journal
 		Close() error
@@ -82,6 +84,19 @@ func WithAdvice(f func(host, crashID string) string) Option {
 // WithCompression lets hosts have Log.Compress, and reads files that were compressed. Without
 // it such a host is refused, and the program does not link what compresses.
 func WithCompression() Option { return func(o *options) { o.packer = capture.Gzip{} } }
+
+// Evidence keeps crash reports in the place of the tree's own store, and adds to them what it has
+// seen of hosts. Package control/evidence has one.
+type Evidence interface {
+	// Open returns the store of a folder, "" for one in memory. What it keeps must not have what
+	// the redactor of the world knows.
+	Open(dir string, world *actors.World) (actors.Reports, error)
+	// Interceptors returns what watches a host. They must not change what passes.
+	Interceptors(host *actors.Ref) []*actors.Interceptor
+}
+
+// WithEvidence has e keep the crash reports of the tree.
+func WithEvidence(e Evidence) Option { return func(o *options) { o.evidence = e } }
 
 // checkLog returns what a host asks of its log that the program does not have.
 func checkLog(w *actors.World, h *HostSpec) error {

@@ -28,6 +28,7 @@ type tree struct {
 	groups     []actors.GroupSpec // until there are props
 	secrets    secret.Tree
 	notify     func(Notification) // may be nil
+	evidence   Evidence           // may be nil
 	parts      []openPart
 	extended   string        // a host that has extensions; "": none has
 	spawned    chan struct{} // closed once sup.root may be used
@@ -101,12 +102,16 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	if spec.StateDir != "" {
 		w.LogDir, crashes = filepath.Join(spec.StateDir, "logs"), filepath.Join(spec.StateDir, "crashes")
 	}
-	w.Reports, err = reports.Open[CrashReport](crashes, reports.Options{OnError: func(err error) { o.log.Warn("crash reports", "error", err) }})
+	if o.evidence != nil {
+		w.Reports, err = o.evidence.Open(crashes, w)
+	} else {
+		w.Reports, err = reports.Open[CrashReport](crashes, reports.Options{OnError: func(err error) { o.log.Warn("crash reports", "error", err) }})
+	}
 	if err != nil {
 		return nil, errors.Join(err, launcher.Close())
 	}
 	undo := func(err error) error { return errors.Join(err, launcher.Close(), w.Reports.Close()) }
-	t := &tree{world: w, endJournal: endJournal, spawned: make(chan struct{}), notify: o.notify, secrets: secret.Tree{
+	t := &tree{world: w, endJournal: endJournal, spawned: make(chan struct{}), notify: o.notify, evidence: o.evidence, secrets: secret.Tree{
 		Store: secret.Open(source, spec.SecretCache), Redactor: redactor, Hosts: w.Refs,
 	}}
 	w.Interceptors = func(host *actors.Ref) []*actors.Interceptor { // of a host that a message of package actors adds

@@ -23,6 +23,9 @@
 // A report dated more than a minute after the present, by a wrong clock, counts as the
 // oldest: it is listed first and pushes out no report that is added after it.
 //
+// [Options.MaxAge] and [Options.MaxSize] remove more: what is older, also of the newest of a host,
+// and the oldest until the files have fewer bytes, apart from the newest file.
+//
 // # Files
 //
 // ID.json with mode 0600 in a folder with mode 0700:
@@ -32,6 +35,9 @@
 // Other files are left alone, reported once to [Options.OnError], and otherwise
 // ignored. An id never becomes a path outside of the folder: only ids of a fixed
 // alphabet are added, and others are never looked up on disk.
+//
+// Without an [Index] Open reads every file. With one it reads those that the index does not know, or
+// that were changed since.
 //
 // Only one store at a time may own a folder.
 package reports

@@ -36,6 +36,7 @@ type CrashReport struct {
 	Denials []denial.Denial `json:"denials,omitempty"` // what its sandbox refused the life, with the line of policy that would allow it
 
 	Extensions json.RawMessage `json:"extensions,omitempty"` // of a host that has some: what features say of them
+	Evidence   json.RawMessage `json:"evidence,omitempty"`   // what a program has added, see supervisor.WithEvidence
 }
 
 // ReportLine is one line of output in a crash report.
