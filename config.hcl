@@ -20,6 +20,11 @@
 #     format = "text"                   # text | json
 #     to     = "auto"                   # stderr | journal; auto: the journal when systemd has started it
 #   }
+#   crash_reports {                     # which are kept: the newest
+#     max_age     = "720h"              # or "never"
+#     max_size    = "256MiB"            # of all
+#     max_reports = 10000
+#   }
 #   console {                           # example; the control API on the network, for those with a token
 #     listen  = "127.0.0.1:7777"
 #     names   = ["ops.example"]         # besides localhost and the address

@@ -30,6 +30,7 @@ type File struct {
 	StateDir string
 	Log      Log
 	Console  Console
+	Crashes  CrashReports
 	Traces   *Traces    // nil: none are sent
 	Serves   []Serve    // what hosts are served over HTTP
 	Installs []Installs // hosts with folders that extensions can be installed into
@@ -37,6 +38,13 @@ type File struct {
 	traces      *Traces           // that of the block, if there is one
 	execServers []*execServerDecl // and the sources to show diagnostics with
 	units       []unit
+}
+
+// CrashReports says which crash reports are kept.
+type CrashReports struct {
+	MaxAge     time.Duration // default 30 days; 0: however old they are
+	MaxSize    int64         // bytes of all reports; default 256 MiB
+	MaxReports int           // default 10,000
 }
 
 // Log configures the supervisor's own log.

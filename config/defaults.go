@@ -1,6 +1,8 @@
 package config
 
 import (
+	"time"
+
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/budget"
 	"github.com/hostsup/hostsup/codec"
@@ -31,8 +33,9 @@ func defaultFile() *File {
 			Parts:    []supervisor.Part{attach.Part{}, inspect.Part{}, hosted.Part{}, budget.Part{}},
 			OnFailed: supervisor.Stay, Users: sandbox.Range{First: 2_000_000_000, Count: 65_536}, SecretCache: secret.DefaultCache,
 		},
-		Log:    Log{Level: LevelInfo, Format: FormatText, To: LogToAuto, MaxSize: 16 << 20, Files: 4},
-		traces: &Traces{Sample: 1},
+		Log:     Log{Level: LevelInfo, Format: FormatText, To: LogToAuto, MaxSize: 16 << 20, Files: 4},
+		Crashes: CrashReports{MaxAge: 30 * 24 * time.Hour, MaxSize: 256 << 20, MaxReports: 10_000},
+		traces:  &Traces{Sample: 1},
 	}
 }
 

@@ -41,13 +41,25 @@ func supervisorSection(f *File) section {
 				named("to", "standard error, or the journal of the system; auto: the file if one is named, else the journal if standard error leads there, else standard error", choice(&f.Log.To, LogToAuto, LogToStderr, LogToJournal)),
 				named("file", "where it goes", path(&f.Log.File, nil)),
 			}, fileSettings(&f.Log.MaxSize, &f.Log.Files, &f.Log.RotateEvery, &f.Log.MaxAge, &f.Log.Compress)...),
-		}, consoleSection(&f.Console), tracesSection(f.traces), {
+		}, crashReportsSection(&f.Crashes), consoleSection(&f.Console), tracesSection(f.traces), {
 			name: "users", doc: "User and group ids that confined hosts are given, each one of its own, where the supervisor is root.",
 			settings: []setting{
 				named("first", "the lowest", whole(&f.Spec.Users.First, 1000, 1<<31-1)),
 				named("count", "how many", whole(&f.Spec.Users.Count, 1, 1<<30)),
 			},
 		}},
+	}
+}
+
+func crashReportsSection(c *CrashReports) section {
+	neverAge := c.MaxAge == 0
+	return section{
+		name: "crash_reports", doc: "Which crash reports are kept: the newest.",
+		settings: []setting{
+			named("max_age", "after which a report is removed; never: however old it is", duration(&c.MaxAge, &neverAge)),
+			named("max_size", "of all reports", size(&c.MaxSize, 1<<20, 1<<40)),
+			named("max_reports", "kept; the five newest of each host stay", whole(&c.MaxReports, 1, 1_000_000)),
+		},
 	}
 }
 

@@ -39,6 +39,7 @@ func operations() []operation {
 		{http.MethodGet, "/caller", "caller", RoleRead, "What the caller may do.", reply((*Server).caller)},
 		{http.MethodGet, "/samples", "samples", RoleRead, "Figures of hosts over the last hour.", reply((*Server).samples)},
 		{http.MethodGet, "/crashes", "crashes", RoleRead, "The crash reports that are kept, newest last.", reply((*Server).crashes)},
+		{http.MethodGet, "/crash-index", "crashIndex", RoleRead, "A line for each crash report that is kept, newest last, and which crashes are alike.", reply((*Server).crashIndex)},
 		{http.MethodGet, "/crashes/{id}", "crash", RoleRead, "One crash report.", reply((*Server).crash)},
 		{http.MethodGet, "/extensions", "extensions", RoleRead, "The extensions of hosts.", reply((*Server).extensions)},
 		{http.MethodPost, "/extensions/rescan", "rescanExtensions", RoleOperate, "Reads the extension folders again and applies what changed.", reply((*Server).rescan)},

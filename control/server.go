@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/control/evidence"
 	"github.com/hostsup/hostsup/control/samples"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/supervisor"
@@ -25,6 +26,7 @@ type Options struct {
 	Console       Console                  // where ServeConsole listens
 	Serves        []supervisor.ServeStatus // shown in the status
 	Samples       *samples.Store           // figures of the last hour; nil: none are kept
+	Evidence      *evidence.Keeper         // of the crash reports; nil: their index is made of the reports
 	Metrics       http.Handler             // of GET /metrics; nil: GET /metrics is refused
 	MaxBody       int64                    // bytes of a request's body; default 64 MiB
 

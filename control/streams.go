@@ -207,7 +207,7 @@ func (o lineWriter) event(v any) error {
 // crashesInput is the input of a request for crash reports.
 type crashesInput struct {
 	Host  string `query:"host" doc:"name of the only host"`
-	Brief bool   `query:"brief" doc:"without output, messages, refusals and bytes"`
+	Brief bool   `query:"brief" doc:"without output, messages, refusals, bytes and evidence"`
 }
 
 func (s *Server) crashes(_ context.Context, in crashesInput) (out crashList, err error) {
@@ -223,7 +223,7 @@ func (s *Server) crashes(_ context.Context, in crashesInput) (out crashList, err
 	out.Crashes = make([]record.CrashReport, len(kept))
 	for i, c := range kept {
 		if in.Brief {
-			c.Lines, c.Messages, c.Noise, c.Denials, c.Extensions = nil, nil, nil, nil, nil
+			c.Lines, c.Messages, c.Noise, c.Denials, c.Extensions, c.Evidence = nil, nil, nil, nil, nil, nil
 		}
 		out.Crashes[i] = tidyCrash(c)
 	}

@@ -4,9 +4,13 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hostsup/hostsup/control/evidence"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 func (a *app) crashesVerb() *cobra.Command {
+	groups := false
 	cmd := &cobra.Command{
 		Use:               "crashes [HOST]",
 		Short:             "List the crash reports that are kept",
@@ -17,9 +21,10 @@ func (a *app) crashesVerb() *cobra.Command {
 			if len(given) > 0 {
 				host = given[0]
 			}
-			return a.crashes(cmd.Context(), host)
+			return a.crashes(cmd.Context(), host, groups)
 		},
 	}
+	cmd.Flags().BoolVar(&groups, "groups", false, "a line for each kind of crash: those with the same stack or the same last words")
 	a.jsonFlag(cmd, "print one JSON document")
 	one := &cobra.Command{
 		Use:               "show ID",
@@ -34,20 +39,29 @@ func (a *app) crashesVerb() *cobra.Command {
 	return cmd
 }
 
-func (a *app) crashes(ctx context.Context, host string) error {
+func (a *app) crashes(ctx context.Context, host string, groups bool) error {
 	c, err := a.client()
 	if err != nil {
 		return err
 	}
-	reports, err := c.Crashes(ctx, host)
-	if err != nil {
+	if a.json && !groups {
+		reports, err := c.Crashes(ctx, host)
+		if err == nil {
+			a.out.jsonDocument(reports)
+		}
 		return err
 	}
+	index, err := c.CrashIndex(ctx, host)
 	switch {
+	case err != nil:
+		return err
 	case a.json:
-		a.out.jsonDocument(reports)
-	case len(reports) > 0:
-		return screen(a.out).Crashes(a.out, reports)
+		a.out.jsonDocument(index.Groups)
+	case len(index.Crashes) == 0:
+	case groups:
+		return screen(a.out).CrashGroups(a.out, index.Groups)
+	default:
+		return screen(a.out).Crashes(a.out, index.Crashes, index.Groups)
 	}
 	return nil
 }
@@ -65,5 +79,9 @@ func (a *app) crash(ctx context.Context, id string) error {
 		a.out.jsonDocument(report)
 		return nil
 	}
-	return screen(a.out).Crash(a.out, report)
+	alike := ""
+	if index, err := c.CrashIndex(ctx, ""); err == nil { // the report says all else without it
+		alike = screen(a.out).Alike(index.Groups, evidence.Summarize([]record.CrashReport{*report})[0].Likeness.Key)
+	}
+	return screen(a.out).Crash(a.out, report, alike)
 }

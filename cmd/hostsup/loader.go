@@ -30,6 +30,7 @@ type loader struct {
 
 	console config.Console // as at the start
 	traces  *config.Traces // as at the start
+	crashes config.CrashReports
 	serves  []config.Serve // as at the start
 
 	watch func(files []string) // watches files besides the main one; may be nil
@@ -167,6 +168,9 @@ func (l *loader) ownSettings(p *supervisor.Plan, file *config.File) {
 		if s.now != s.new {
 			p.Settings = append(p.Settings, "supervisor.log."+s.name)
 		}
+	}
+	if file.Crashes != l.crashes {
+		p.NeedsStart = append(p.NeedsStart, "supervisor.crash_reports")
 	}
 	if !reflect.DeepEqual(file.Console, l.console) {
 		p.NeedsStart = append(p.NeedsStart, "supervisor.console")

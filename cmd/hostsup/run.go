@@ -22,6 +22,7 @@ import (
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/systemd"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/control/evidence"
 	"github.com/hostsup/hostsup/control/samples"
 	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/internal/version"
@@ -131,7 +132,11 @@ func (a *app) run(opt runOptions) error {
 		return errors.Join(err, l.Close(), con.Close(), served.Close())
 	}
 	defer closeTraces(tracing)
-	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log), supervisor.WithAdvice(show.Advice), supervisor.WithCompression(), supervisor.WithJournal(""))
+	figures := samples.NewStore()
+	keeper := evidence.New(evidence.Options{
+		MaxAge: file.Crashes.MaxAge, MaxSize: file.Crashes.MaxSize, MaxReports: file.Crashes.MaxReports, Samples: evidence.SamplesOf(figures),
+	})
+	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithEvidence(keeper), supervisor.WithLogger(log), supervisor.WithAdvice(show.Advice), supervisor.WithCompression(), supervisor.WithJournal(""))
 	if diags := file.Blame(err); diags != nil { // the error has a position in the file
 		log.end()
 		scr := screen(a.errout)
@@ -143,12 +148,12 @@ func (a *app) run(opt runOptions) error {
 	note := sup.Note
 	log.note.Store(&note)
 	log.setHosts(sup.Hosts())
-	r := &running{sup: sup, log: log, spec: spec, errout: log.errout, service: service, console: con, serves: served, traces: tracing}
+	r := &running{sup: sup, log: log, spec: spec, errout: log.errout, service: service, console: con, serves: served, traces: tracing, samples: figures, evidence: keeper}
 	if scr.Terminal && !opt.noOutput && file.Log.Format != config.FormatJSON {
 		r.output = &hostOutput{screen: scr, queue: log.errout}
 	}
 	r.loader = &loader{
-		path: spec.Config, vars: vars, socket: a.socket, sup: sup, log: log, conf: file.Log, console: file.Console, serves: file.Serves, traces: file.Traces,
+		path: spec.Config, vars: vars, socket: a.socket, sup: sup, log: log, conf: file.Log, console: file.Console, serves: file.Serves, traces: file.Traces, crashes: file.Crashes,
 		status: supervisor.ConfigStatus{Loaded: loaded}, turn: make(chan struct{}, 1),
 	}
 	if service.Socket != nil {
@@ -177,6 +182,9 @@ type running struct {
 	traces  *traces.Traces // nil: none are sent
 	loader  *loader
 	watcher *watcher // nil: the file is not watched
+
+	samples  *samples.Store
+	evidence *evidence.Keeper
 }
 
 // socket is where control connections come from.
@@ -200,7 +208,7 @@ func (g given) Close() error {
 
 // serve serves the control socket until the supervisor has ended, which signals request.
 func (r *running) serve(l socket, signals <-chan os.Signal) error {
-	opt := control.Options{Version: version.Version(), Logger: r.log.Named("control"), Configuration: r.loader, Samples: samples.NewStore(), Serves: r.serves.status()}
+	opt := control.Options{Version: version.Version(), Logger: r.log.Named("control"), Configuration: r.loader, Samples: r.samples, Evidence: r.evidence, Serves: r.serves.status()}
 	if r.console != nil {
 		opt.Console = r.console.info
 	}
@@ -219,6 +227,7 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 	keepCtx, keepNoMore := context.WithCancel(context.Background())
 	kept.Go(func() { l.Keep(keepCtx, r.restored) })
 	kept.Go(func() { opt.Samples.Run(keepCtx, r.sup) })
+	kept.Go(func() { r.evidence.Run(keepCtx) })
 	kept.Go(func() { r.tell(func() error { return r.service.Watch(keepCtx, r.sup.Ping) }) })
 	if r.output != nil {
 		kept.Go(func() { r.output.show(keepCtx, control.Over(r.sup)) })

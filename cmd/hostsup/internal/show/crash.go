@@ -6,29 +6,30 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hostsup/hostsup/control/evidence"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 var crashColumns = []column{
 	{title: "ID"}, {title: "TIME", spare: 3}, {title: "HOST", spare: 4}, {title: "LIFE", right: true, spare: 2}, {title: "UPTIME", right: true, spare: 1},
-	{title: "NEXT", spare: 5}, {title: "REASON"},
+	{title: "NEXT", spare: 5}, {title: "ALIKE", spare: 6}, {title: "REASON"},
 }
 
-// Crashes writes crash reports as a table, one line each.
-func (s Screen) Crashes(w io.Writer, reports []record.CrashReport) error {
+// Crashes writes crash reports as a table, one line each, with how many are alike.
+func (s Screen) Crashes(w io.Writer, reports []evidence.Summary, groups []evidence.Group) error {
 	rows := make([][]cell, len(reports))
 	for i, c := range reports {
 		rows[i] = []cell{
 			{text: Clean(c.ID)}, {s.stamp(c.Time), Dim}, {text: Clean(c.Host)}, {text: strconv.FormatUint(c.Life, 10)},
-			{text: Span(seconds(c.Uptime))}, {text: next(&c)}, {text: Clean(c.Reason)},
+			{text: Span(seconds(c.Uptime))}, {text: next(c.Next, c.Reason)}, {text: s.Alike(groups, c.Likeness.Key)}, {text: Clean(c.Reason)},
 		}
 	}
 	return s.table(w, crashColumns, rows)
 }
 
-// Crash writes one crash report in full.
-func (s Screen) Crash(w io.Writer, c *record.CrashReport) error {
+// Crash writes one crash report in full. alike says how many are like it.
+func (s Screen) Crash(w io.Writer, c *record.CrashReport, alike string) error {
 	var b strings.Builder
 	field := func(name, text string) {
 		if text != "" {
@@ -47,7 +48,8 @@ func (s Screen) Crash(w io.Writer, c *record.CrashReport) error {
 	if c.Crashes > 0 {
 		field("window", fmt.Sprintf("%d %s", c.Crashes, Plural(c.Crashes, "crash", "crashes")))
 	}
-	field("next", next(c))
+	field("next", next(c.Next, c.Reason))
+	field("alike", alike)
 	field("command", commandText(c.Command))
 	if c.Protocol != "" {
 		field("protocol", Clean(c.Protocol))
@@ -71,6 +73,9 @@ func (s Screen) Crash(w io.Writer, c *record.CrashReport) error {
 		}
 		fmt.Fprintf(&b, "  %s %s %s\n", s.Paint(Dim, s.clock(ln.Time)), s.Paint(style, mark), s.harmless(ln.Text))
 	}
+	if e, ok := evidence.Of(c); ok && len(e.Timeline) > 0 {
+		s.timeline(&b, &e)
+	}
 	fmt.Fprintf(&b, "\n%s\n", s.Paint(Bold, fmt.Sprintf("last messages, %d", len(c.Messages))))
 	for _, m := range c.Messages {
 		id := ""
@@ -85,8 +90,8 @@ func (s Screen) Crash(w io.Writer, c *record.CrashReport) error {
 }
 
 // next returns the decision after the crash, without the reason that is shown beside it.
-func next(c *record.CrashReport) string {
-	return Clean(strings.TrimPrefix(c.Next, c.Reason+": "))
+func next(decision, reason string) string {
+	return Clean(strings.TrimPrefix(decision, reason+": "))
 }
 
 func exitText(c *record.CrashReport) string {

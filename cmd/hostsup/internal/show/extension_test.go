@@ -109,7 +109,7 @@ func TestCrashOfExtensions(t *testing.T) {
 		{Decisions: []blame.Decision{{Verdict: blame.HostFault, Why: "it crashed before any activation"}}},
 	} {
 		c.Extensions = asJSON(t, r)
-		if err := screen(80, false).Crash(&b, &c); err != nil {
+		if err := screen(80, false).Crash(&b, &c, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/control/evidence"
 	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/internal/capture"
@@ -205,16 +206,17 @@ func report() record.CrashReport {
 func TestCrashes(t *testing.T) {
 	c := report()
 	bare := record.CrashReport{ID: "x", Time: now, Host: "gone", Reason: "no such program", State: lifecycle.Starting, Exit: &record.ExitInfo{Code: ptr(127), Reason: "exit 127"}}
+	list := evidence.Summarize([]record.CrashReport{c, bare})
 	for _, width := range []int{0, 100, 60} {
 		var b bytes.Buffer
-		if err := screen(width, false).Crashes(&b, []record.CrashReport{c, bare}); err != nil {
+		if err := screen(width, false).Crashes(&b, list, evidence.Groups(list)); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, fmt.Sprintf("crashes_%d.txt", width), b.String())
 	}
 	var b bytes.Buffer
 	for _, c := range []record.CrashReport{c, bare} {
-		if err := screen(80, false).Crash(&b, &c); err != nil {
+		if err := screen(80, false).Crash(&b, &c, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -129,7 +129,7 @@ func (m *model) body() []string {
 			out = append(out, "no crash of this host is on record")
 		default:
 			var b strings.Builder
-			_ = scr.Crash(&b, v.report) // a Builder has no errors
+			_ = scr.Crash(&b, v.report, "") // a Builder has no errors
 			out = strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 		}
 	}
