@@ -26,7 +26,7 @@ const taskFile = `{
   ],
   "tasks": [
     { "label": "line", "type": "shell", "command": "echo \"$TONE $OTHER\" > line && exit 3", "options": { "env": { "TONE": "own" } }, "group": { "kind": "build", "isDefault": true },
-      "problemMatcher": ["$tsc"], "detail": "a line" },
+      "problemMatcher": ["$eslint-stylish"], "detail": "a line" },
     { "label": "words", "type": "shell", "command": "printf '%s/'", "args": ["a b", { "value": "$HOME", "quoting": "strong" }, ">", { "value": "words", "quoting": "escape" }] },
     { "label": "process", "type": "process", "command": "/bin/sh", "args": ["-c", "pwd > $0; exit 5", "${workspaceFolder}/process"], "options": { "cwd": "${workspaceFolder}/sub" }, "group": "test" },
     { "label": "here", "type": "shell", "command": "exit 1", "windows": { "command": "exit 2" }, "linux": { "command": "exit 7" } },
@@ -81,7 +81,7 @@ func TestTasksOfTheWorkspace(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{
-			"line|shell|Workspace|" + folder + "|build|true|false|a line|$tsc", "two of the file|acme|Workspace|" + folder + "|build||false||",
+			"line|shell|Workspace|" + folder + "|build|true|false|a line|$eslint-stylish", "two of the file|acme|Workspace|" + folder + "|build||false||",
 			"resolved|acme|Workspace|" + folder + "|||false||", "all|$composite|Workspace|" + folder + "|||false||", "one|acme|acme|2|||false||",
 		} {
 			if !slices.Contains(list, want) {
@@ -123,7 +123,7 @@ func TestTasksOfTheWorkspace(t *testing.T) {
 		tells("unanswered", `tasks.executeTask: the input "never" was not answered`)
 		tells("selection", "tasks.executeTask is not supported: the variable ${selectedText} has no value here: no editor is open")
 		tells("round", `tasks.executeTask: the task "round" depends on itself`)
-		tells("after", `tasks.executeTask is not supported: the task "after" depends on "watch", which runs in the background: only its problem matcher knows when it is ready`)
+		tells("after", `tasks.executeTask is not supported: the task "after" depends on "watch", which runs in the background: only a problem matcher with background patterns knows when it is ready`)
 		tells("after nothing", `tasks.executeTask: the task "after nothing" depends on gone: a task with this label expected in `+filepath.Join(work, ".vscode", "tasks.json")+" or of an extension")
 		file := filepath.Join(work, ".vscode", "tasks.json")
 		want := []string{

@@ -42,7 +42,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	docs, reloads := s.documentsOf(h, p, langs, config, clip, all)
 	work := s.foldersOf(h, p, config, watcher)
 	activate := func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }
-	asks, channels := s.questionsOf(h, p), s.channelsOf(h, p)
+	asks, channels, found := s.questionsOf(h, p), s.channelsOf(h, p), diagnostics.New()
 	features := language.New(language.Options{
 		Documents: docs, Activate: activate, Start: func(ctx context.Context) error { return h.Raise(ctx) }, Configuration: known(langs, docs),
 	})
@@ -50,13 +50,13 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	trees := s.viewsOf(activate, own)
 	return workbench.New(
 		all.Service, watcher,
-		s.terminalsOf(h, tasksOf{config, work, asks, docs, channels}),
+		s.terminalsOf(h, tasksOf{config, work, asks, docs, channels, found}),
 		clip,
 		config,
 		s.searchOf(p, config, work),
 		langs,
 		docs, reloads,
-		diagnostics.New(),
+		found,
 		features,
 		own,
 		work,

@@ -11,6 +11,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/documents"
 	"github.com/hostsup/hostsup/workbench/folders"
@@ -28,6 +29,7 @@ type tasksOf struct {
 	user      *questions.Service
 	documents *documents.Service
 	channels  *output.Channels
+	problems  *diagnostics.Service
 }
 
 // terminalsOf returns the terminals and tasks of a host and those beside it.
@@ -46,7 +48,13 @@ func (s *services) terminalsOf(h *supervisor.Host, of tasksOf) *terminals.Servic
 		Execute: func(ctx context.Context, id string, args json.RawMessage) (any, error) {
 			return executed(ctx, h, id, args)
 		},
-		Active: func() (a terminals.Active, ok bool) { return active(of.documents) },
+		Active:   func() (a terminals.Active, ok bool) { return active(of.documents) },
+		Problems: of.problems,
+		IsOpen:   of.documents.IsOpen,
+		Exists: func(g workbench.Guard, path string) bool {
+			_, err := disk.FS{Guard: g}.Stat(path)
+			return err == nil
+		},
 		Log: func(line string) {
 			s.tree.Log.Warn("tasks", "host", h.Name(), "reason", line)
 			of.channels.Write("Tasks", line)

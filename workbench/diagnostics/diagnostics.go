@@ -2,7 +2,8 @@
 // workbench together, by file.
 //
 // Each host gets the diagnostics of the other ones, as languages.getDiagnostics() shows them. The
-// diagnostics of a host are gone with its life. All methods are safe for concurrent use.
+// diagnostics of a host are gone with its life. The editor itself reports what problem matchers have found
+// ([Service.Report]). All methods are safe for concurrent use.
 package diagnostics
 
 import (
@@ -60,13 +61,13 @@ type Diagnostic struct {
 	Source   string // "" if the extension names none
 	Code     string // "" if it has none
 	Tags     []int  // 1: unnecessary, 2: deprecated
-	Host     string // the name of the host that reports it
+	Host     string // the name of the host that reports it; "" for the editor itself
 	Owner    string // the collection of the extension
 }
 
-// owner is a collection of a life of a host.
+// owner is a collection of a life of a host, or of the editor itself.
 type owner struct {
-	host *workbench.Host
+	host *workbench.Host // nil for the editor itself
 	name string
 }
 
@@ -218,14 +219,19 @@ func (s *Service) clear(c *workbench.Call) (any, error) {
 	if h == nil || h.Life() != c.Life {
 		return nil, nil
 	}
-	files := map[string]workbench.URI{}
-	for key, e := range s.owners[owner{h, name}] {
-		files[key] = e.uri
-		s.weights[h] -= e.weight()
-	}
-	delete(s.owners, owner{h, name})
-	s.changed(h, files)
+	s.drop(owner{h, name})
 	return nil, nil
+}
+
+// drop takes away what a collection has. The caller must hold mu.
+func (s *Service) drop(o owner) {
+	files := map[string]workbench.URI{}
+	for key, e := range s.owners[o] {
+		files[key] = e.uri
+		s.weights[o.host] -= e.weight()
+	}
+	delete(s.owners, o)
+	s.changed(o.host, files)
 }
 
 // undefined reports whether a value is absent.
@@ -291,7 +297,7 @@ func (s *Service) tellHost(h *workbench.Host, files map[string]workbench.URI) {
 		}
 		raw := []json.RawMessage{}
 		for o, files := range s.owners {
-			if o.host.Name() != h.Name() {
+			if o.host == nil || o.host.Name() != h.Name() {
 				raw = append(raw, files[key].raw...)
 			}
 		}

@@ -78,3 +78,37 @@ func TestDiagnosticsAreBounded(t *testing.T) {
 		t.Errorf("%d bytes, %d collections after all of it was taken back", s.weights[h], len(s.owners))
 	}
 }
+
+// What the editor itself reports is beside what hosts report, and is taken away by its owner.
+func TestProblemsOfTheEditor(t *testing.T) {
+	s := New()
+	a, b := workbench.File("/w/a"), workbench.File("/w/b")
+	var told int
+	defer s.Subscribe(func(uris []workbench.URI) { told += len(uris) })()
+	at := text.Range{StartLine: 1, StartColumn: 2, EndLine: 1, EndColumn: 2}
+	for _, uri := range []workbench.URI{a, b} {
+		if err := s.Report("tsc", uri, []Diagnostic{{Range: at, Severity: Error, Message: "bad", Source: "ts", Code: "7"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Report("other", a, []Diagnostic{{Range: at, Severity: Warning, Message: "odd"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Diagnostics(a); len(got) != 2 || got[0].Owner != "other" || got[1].Owner != "tsc" || got[1].Host != "" || got[1].Code != "7" {
+		t.Errorf("%+v", got)
+	}
+	if err := s.Report("tsc", b, nil); err != nil || len(s.Diagnostics(b)) > 0 {
+		t.Errorf("%+v, %v", s.Diagnostics(b), err)
+	}
+	s.Withdraw("tsc")
+	if got := s.Diagnostics(a); len(got) != 1 || got[0].Owner != "other" || told != 5 {
+		t.Errorf("%+v, %d", got, told)
+	}
+	if err := s.Report("tsc", a, []Diagnostic{{Message: strings.Repeat("x", maxWeight)}}); err == nil || len(s.Diagnostics(a)) != 1 {
+		t.Errorf("%d, %v", len(s.Diagnostics(a)), err)
+	}
+	s.Withdraw("other")
+	if len(s.All()) > 0 || s.weights[nil] != 0 {
+		t.Errorf("%v, %d", s.All(), s.weights[nil])
+	}
+}

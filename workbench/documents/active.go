@@ -32,3 +32,10 @@ func (s *Service) Active() (a ActiveEditor, ok bool) {
 	}
 	return a, true
 }
+
+// IsOpen reports whether a document is open.
+func (s *Service) IsOpen(uri workbench.URI) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.documents[uri.String()] != nil
+}

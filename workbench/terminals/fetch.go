@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/problems"
 	"github.com/hostsup/hostsup/workbench/tasks"
 )
 
@@ -28,9 +29,11 @@ type fetched struct {
 // Describe notes that hosts have these extensions now, by their descriptions. It does not block.
 func (s *Service) Describe(descriptions []json.RawMessage) {
 	definitions := tasks.Definitions(descriptions)
+	registry, left := problems.New(descriptions)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.types = definitions
+	s.types, s.matchers = definitions, registry
+	s.log(left)
 }
 
 // activationTime bounds how long extensions may take to become active before tasks are fetched without
@@ -175,18 +178,25 @@ func (s *Service) configured(ctx context.Context, c *workbench.Call, kind string
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := map[string]bool{}
-	for _, line := range left {
-		if now[line] = true; !s.left[line] {
-			s.opt.Log(line)
-		}
-	}
-	if kind == "" {
-		s.left = now
-	} else {
-		maps.Copy(s.left, now)
-	}
+	s.log(left)
 	return all, nil
+}
+
+// maxLogged bounds the lines that are remembered so that they are logged once.
+const maxLogged = 1000
+
+// log logs lines, each of them once. The caller must hold mu.
+func (s *Service) log(lines []string) {
+	for _, line := range lines {
+		if s.left[line] {
+			continue
+		}
+		if len(s.left) >= maxLogged {
+			clear(s.left)
+		}
+		s.left[line] = true
+		s.opt.Log(line)
+	}
 }
 
 // match completes a task of a file that has the type of an extension: by the task among those provided with

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/tasks"
 )
 
@@ -31,9 +32,29 @@ type Options struct {
 	// Active returns the file of the active editor, for the variables of tasks; false without one. It must
 	// not block.
 	Active func() (Active, bool)
+	// Problems gets what problem matchers find. nil: it is dropped.
+	Problems Problems
+	// IsOpen reports whether a document is open, for problem matchers. It must not block.
+	IsOpen func(uri workbench.URI) bool
+	// Exists reports whether there is a file that a host with this guard may read.
+	Exists func(guard workbench.Guard, path string) bool
 	// Log gets a line about a task that does not run as its file says. It must not block.
 	Log func(line string)
 }
+
+// Problems has the problems in files. It must be safe for concurrent use, as [diagnostics.Service] is.
+type Problems interface {
+	// Report replaces the problems of an owner in a file.
+	Report(owner string, uri workbench.URI, problems []diagnostics.Diagnostic) error
+	// Withdraw takes away all problems of an owner.
+	Withdraw(owner string)
+}
+
+// noProblems drops problems.
+type noProblems struct{}
+
+func (noProblems) Report(string, workbench.URI, []diagnostics.Diagnostic) error { return nil }
+func (noProblems) Withdraw(string)                                              {}
 
 // Active is the file of the active editor.
 type Active struct {
@@ -66,6 +87,15 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Active == nil {
 		o.Active = func() (Active, bool) { return Active{}, false }
+	}
+	if o.Problems == nil {
+		o.Problems = noProblems{}
+	}
+	if o.IsOpen == nil {
+		o.IsOpen = func(workbench.URI) bool { return false }
+	}
+	if o.Exists == nil {
+		o.Exists = func(workbench.Guard, string) bool { return false }
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/problems"
 	"github.com/hostsup/hostsup/workbench/tasks"
 )
 
@@ -25,6 +26,13 @@ type step struct {
 	empty    bool // it only depends on others
 	before   []*step
 	sequence bool
+	matchers []*problems.Matcher
+}
+
+// watches reports whether a problem matcher knows when the task, which runs in the background, has done its
+// work.
+func (s *step) watches() bool {
+	return slices.ContainsFunc(s.matchers, (*problems.Matcher).InBackground)
 }
 
 // planning makes the steps of a task.
@@ -81,23 +89,55 @@ func (p *planning) step(ctx context.Context, of fetched) (*step, error) {
 		if out.program, out.custom, err = p.s.taskProgram(out.d, v.replace); err != nil {
 			return nil, err
 		}
+		if v.cwd = out.program.dir; v.cwd == "" {
+			v.cwd = v.folder
+		}
+		out.matchers = p.matchers(of, &out.d, v)
 	}
 	p.steps[out.e.ID] = out
 	return out, nil
 }
 
+// matchers returns the problem matchers of a task. Those that cannot be used are logged: the task runs without
+// them, as in VS Code.
+func (p *planning) matchers(of fetched, d *dto, v *values) (out []*problems.Matcher) {
+	place, list := fmt.Sprintf("task %q", d.Name), []json.RawMessage(nil)
+	if of.task != nil {
+		place, list = fmt.Sprintf("%s: task %q", of.task.Place, d.Name), of.task.Matchers
+	}
+	if list == nil {
+		list = d.ProblemMatchers
+	}
+	p.s.mu.Lock()
+	registry := p.s.matchers
+	p.s.mu.Unlock()
+	for i, raw := range list {
+		m, err := registry.Matcher(raw, fmt.Sprintf("%s of %s", d.Name, v.folder))
+		if err == nil {
+			m, err = m.Bind(v.replace)
+		}
+		if err != nil {
+			p.s.opt.Log(fmt.Sprintf("%s: problem matcher %d is not used: %v", place, i+1, err))
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
 // dependency returns the steps of a task that another one depends on: one of the same file, or one that a
 // provider has.
-func (p *planning) dependency(ctx context.Context, of fetched, name string, on tasks.Dependency) (*step, error) {
-	found, err := p.find(ctx, of.file, on)
+func (p *planning) dependency(ctx context.Context, from fetched, name string, on tasks.Dependency) (*step, error) {
+	found, err := p.find(ctx, from.file, on)
 	if err != nil {
 		return nil, workbench.Invalid("tasks.executeTask: the task %q depends on %s: %v", name, on, err)
 	}
-	if found.task != nil && found.task.Background {
+	of, err := p.step(ctx, found)
+	if err == nil && of.d.IsBackground && !of.watches() {
 		return nil, workbench.NotSupported("tasks.executeTask",
-			fmt.Sprintf("the task %q depends on %q, which runs in the background: only its problem matcher knows when it is ready", name, found.task.Label))
+			fmt.Sprintf("the task %q depends on %q, which runs in the background: only a problem matcher with background patterns knows when it is ready", name, of.d.Name))
 	}
-	return p.step(ctx, found)
+	return of, err
 }
 
 // find returns a task that another one of a file depends on.

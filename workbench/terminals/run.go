@@ -198,7 +198,12 @@ func (r *runner) one(ctx context.Context, of *step) error {
 	if f.err = err; err != nil {
 		return err
 	}
+	var ready <-chan struct{}
+	if of.d.IsBackground {
+		ready = t.ready
+	}
 	select {
+	case <-ready:
 	case <-t.done:
 		if t.code == nil || *t.code != 0 {
 			f.err = fmt.Errorf("a task that it depends on, %q, has failed", of.d.Name)
@@ -248,8 +253,17 @@ func (s *Service) launch(c *workbench.Call, of *step) (*task, error) {
 	t.started = func(pid int) {
 		s.hosts.Tell(extTask+"$onDidStartTaskProcess", workbench.Params(map[string]any{"id": e.ID, "processId": pid}))
 	}
+	if len(of.matchers) > 0 {
+		t.matching = s.newMatching(e, d.Name, of.matchers, c.Guard)
+		if of.watches() {
+			running.ready = t.matching.ready
+		}
+	}
 	t.closed = func(code *int) {
 		delete(s.tasks, e.ID)
+		if t.matching != nil {
+			t.matching.end()
+		}
 		running.code = code
 		close(running.done)
 		end := map[string]any{"id": e.ID}
@@ -269,6 +283,13 @@ func (s *Service) launch(c *workbench.Call, of *step) (*task, error) {
 		return nil, err
 	}
 	s.tasks[e.ID] = running
+	if m := t.matching; m != nil {
+		s.work.Add(1)
+		t.host.Background(func() {
+			defer s.work.Done()
+			m.run()
+		})
+	}
 	s.hosts.Tell(extTask+"$onDidStartTask", workbench.Params(e, t.id, d.Definition))
 	if h := s.hosts[t.host.Name()]; t.custom && h != nil {
 		h.Tell(extTerminals+"$startExtensionTerminal", workbench.Params(t.id, map[string]int{"columns": cols, "rows": rows}))

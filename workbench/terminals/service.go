@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/problems"
 	"github.com/hostsup/hostsup/workbench/tasks"
 )
 
@@ -38,6 +39,7 @@ type Service struct {
 	tasks       map[string]*task            // that run, by id
 	fetched     map[string]fetched          // the tasks of the last fetch of each type, by id
 	types       map[string]tasks.Definition // of tasks that extensions contribute
+	matchers    *problems.Registry          // of problems in the output of tasks
 	left        map[string]bool             // what was logged of the files of tasks
 	planned     map[plannedKey]*step        // tasks that are about to be executed
 	ended       bool
@@ -46,8 +48,10 @@ type Service struct {
 
 // New returns the service.
 func New(opt Options) *Service {
+	registry, _ := problems.New(nil) // of the editor alone, which is complete
 	return &Service{
-		opt: opt.withDefaults(), terminals: map[int]*terminal{}, byExtension: map[string]*terminal{},
+		matchers: registry,
+		opt:      opt.withDefaults(), terminals: map[int]*terminal{}, byExtension: map[string]*terminal{},
 		watching: map[string]bool{}, environs: map[string]map[string][]change{}, providers: map[providerKey]bool{},
 		tasks: map[string]*task{}, fetched: map[string]fetched{}, planned: map[plannedKey]*step{}, left: map[string]bool{},
 	}

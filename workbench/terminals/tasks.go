@@ -22,10 +22,11 @@ type providerKey struct {
 // task is a task that runs, or that waits for those that it depends on.
 type task struct {
 	id       string
-	terminal *terminal     // nil while it waits
-	cancel   func()        // ends the waiting; nil when it has begun
-	done     chan struct{} // closed when it has ended
-	code     *int          // with which it has ended; nil if it has none
+	terminal *terminal       // nil while it waits
+	cancel   func()          // ends the waiting; nil when it has begun
+	done     chan struct{}   // closed when it has ended
+	ready    <-chan struct{} // closed when it has done its work in the background; nil if that is not known
+	code     *int            // with which it has ended; nil if it has none
 	host     string
 	life     uint64
 }
@@ -43,6 +44,9 @@ type dto struct {
 	Definition json.RawMessage
 	Execution  json.RawMessage
 	Source     struct{ Scope json.RawMessage }
+
+	IsBackground    bool
+	ProblemMatchers []json.RawMessage // their names
 }
 
 // folder returns the workspace folder that a task belongs to, "" without one.

@@ -50,6 +50,7 @@ type terminal struct {
 	program   program
 	closed    func(code *int) // is called under the lock of the service when it has ended; may be nil
 	started   func(pid int)   // likewise, when its process runs
+	matching  *matching       // looks for problems in the output; may be nil
 
 	pid    int
 	input  []byte
@@ -135,6 +136,10 @@ func (t *terminal) run() {
 	if left != nil {
 		t.host.Log().Warn("terminal has left processes behind", "terminal", t.name, "error", left)
 	}
+	if t.matching != nil { // the end of a task is told after its problems
+		t.matching.end()
+		<-t.matching.done
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed(t)
@@ -167,6 +172,9 @@ func (t *terminal) read(tty io.Reader) {
 			t.s.mu.Lock()
 			t.received(buf[:n])
 			t.s.mu.Unlock()
+			if t.matching != nil {
+				t.matching.flush()
+			}
 		}
 		if err != nil { // EIO: no process has the terminal any more
 			return
@@ -178,6 +186,9 @@ func (t *terminal) read(tty io.Reader) {
 // the service.
 func (t *terminal) received(p []byte) {
 	t.output.add(p)
+	if t.matching != nil {
+		t.matching.add(p)
+	}
 	t.rest = append(t.rest, p...)
 	whole := len(t.rest) - partial(t.rest)
 	text := string(t.rest[:whole])

@@ -27,6 +27,7 @@ type values struct {
 	env    map[string]string // of the host
 	file   *tasks.File       // the file of the task; nil if it is not of one
 	folder string            // "" without a folder
+	cwd    string            // that of the task, which problem matchers mean; "": the folder
 	inputs map[string]string // those that have been asked for
 }
 
@@ -58,6 +59,9 @@ func (v *values) value(whole string) (value string, known bool, err error) {
 	switch name {
 	case "workspaceFolder", "workspaceRoot", "cwd", "workspaceFolderBasename":
 		folder := v.folder
+		if name == "cwd" && v.cwd != "" {
+			folder = v.cwd
+		}
 		if hasArg {
 			folder = v.named(arg)
 		}

@@ -49,6 +49,11 @@ exports.activate = context => {
 
   command('value', async word => 'value ' + (word ?? ''));
 
+  command('problems', async path => vscode.languages.getDiagnostics(vscode.Uri.file(path)).map(d =>
+    [d.range.start.line + ':' + d.range.start.character, d.severity, d.message, d.source, d.code ?? ''].join(' ')));
+
+  command('send', async (name, text) => vscode.window.terminals.find(t => t.name === name).sendText(text));
+
   command('show', async path => {
     const e = await vscode.window.showTextDocument(vscode.Uri.file(path));
     e.selection = new vscode.Selection(1, 0, 1, 3);

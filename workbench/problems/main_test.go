@@ -1,0 +1,9 @@
+package problems
+
+import (
+	"testing"
+
+	"github.com/hostsup/hostsup/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
