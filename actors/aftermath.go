@@ -23,6 +23,8 @@ type Aftermath struct {
 	report  *record.CrashReport // nil: not a crash
 	done    bool
 
+	before, heard chan struct{} // closed when nothing is left to be heard of the life before, of this one; nil: no life was before
+
 	pid        int // of the process; 0: there was none
 	uptime     time.Duration
 	extensions json.RawMessage
@@ -42,14 +44,14 @@ func (a *Aftermath) Receive(ctx actor.Context) {
 	}
 }
 
-// work blocks for [lifecycle.OutputWait] at most; nobody waits for this actor but a stop of
-// the whole tree.
+// work blocks for [lifecycle.OutputWait] at most, and until the work of the life before is done, too.
+// Only the next Aftermath and a stop of the whole tree wait for it.
 func (a *Aftermath) work() {
 	if a.done {
 		return
 	}
 	a.done = true
-	defer a.ref.over(a.failure.Life)
+	defer a.over()
 	late := make(chan struct{})
 	defer a.world.env().AfterFunc(lifecycle.OutputWait, func() { close(late) }).Stop()
 	for _, c := range a.failure.caps {
@@ -76,6 +78,15 @@ func (a *Aftermath) work() {
 	if err := a.world.Reports.Add(a.report.ID, a.report.Time, a.report.Host, *a.report); err != nil {
 		a.log.Error("crash report was not kept", "crash", a.report.ID, "error", err)
 	}
+}
+
+// over tells interceptors that nothing is left to be heard of the life, nor of those before.
+func (a *Aftermath) over() {
+	if a.before != nil {
+		<-a.before
+	}
+	a.ref.over(a.failure.Life)
+	close(a.heard)
 }
 
 // reportLines is how many lines of output a crash report keeps.

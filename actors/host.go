@@ -42,10 +42,11 @@ type Host struct {
 	spawned   time.Time
 	startup   time.Duration // of the life that was ready last; 0: none was
 	lastExit  *record.ExitInfo
-	lastCrash string       // its id
-	lifeEnd   LifeEnd      // of the last life
-	end       *Aftermath   // of the life whose end is being decided
-	remains   []*Aftermath // of lives that ended; set to work when the next is on its way
+	lastCrash string        // its id
+	lifeEnd   LifeEnd       // of the last life
+	end       *Aftermath    // of the life whose end is being decided
+	remains   []*Aftermath  // of lives that ended; set to work when the next is on its way
+	heard     chan struct{} // closed when nothing is left to be heard of the last life that was cleared up; nil before the first
 
 	parked     []*Request
 	operations uint64            // begun so far
@@ -306,8 +307,10 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 // processor because of them.
 func (h *Host) clearUp(ctx actor.Context) {
 	for _, a := range h.remains {
+		a.before, a.heard = h.heard, make(chan struct{})
 		pid, err := ctx.SpawnNamed(safeactor.Props(h.log, func() actor.Actor { return a }), fmt.Sprintf("aftermath-%d", a.failure.Life))
 		if err == nil {
+			h.heard = a.heard
 			safeactor.Tell(ctx, pid, &beginAftermath{})
 		}
 	}

@@ -53,9 +53,12 @@ func (b *inbox) take() []any {
 func (r *Ref) end() {
 	b := &r.inbox
 	b.mu.Lock()
-	items := b.items
+	items, again := b.items, b.ended
 	b.items, b.ended = nil, true
 	b.mu.Unlock()
+	if again {
+		return // the root ends all, also those whose actor never came to be
+	}
 	r.cancel()
 	r.spec().deadlines.Stop()
 	for _, i := range r.chain.Load().list {

@@ -31,7 +31,7 @@ type Interceptor struct {
 	// Starting is called before the process of a life is started, on a goroutine of its
 	// own, and may wait until ctx ends. It may add to what the life is given; an error
 	// is that of the start. After one that wraps ErrNoRoom the start is tried again, and
-	// nothing is counted.
+	// nothing is counted. Starting is not called for a life that has ended before.
 	Starting func(ctx context.Context, s *Start) error
 	// Up is called when a life has shaken hands. What is sent over the line before
 	// publish is called goes before every call to that life. Up must call publish
@@ -80,9 +80,10 @@ type Interceptor struct {
 	// the last interceptor is called first.
 	Gone func(e LifeEnd)
 	// Over is called when nothing is left to be heard of a life, nor of those before:
-	// its output is read, its report filed.
+	// its output is read, its report filed. It may be called after Closed, at last
+	// with [math.MaxUint64]: no life is left.
 	Over func(life uint64)
-	// Closed is called when the host is removed or its tree ends.
+	// Closed is called once, when the host is removed or its tree ends.
 	Closed func()
 
 	// Status adds to the status of the host.

@@ -332,3 +332,61 @@ func BenchmarkChain(b *testing.B) {
 		})
 	}
 }
+
+// A life is over for interceptors when those before it are, too: what is kept for all of them
+// may be given up then.
+func TestOverFollowsTheLivesBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var over []uint64
+		ref := interceptedBy(&Interceptor{Name: "watch", Over: func(life uint64) { over = append(over, life) }})
+		var lives []*Aftermath
+		var before chan struct{}
+		for life := range uint64(3) {
+			a := &Aftermath{ref: ref, failure: &Failure{Life: life + 1}, before: before, heard: make(chan struct{})}
+			lives, before = append(lives, a), a.heard
+		}
+		for _, step := range []struct {
+			life int
+			want string
+		}{{2, "[]"}, {1, "[1 2]"}, {3, "[1 2 3]"}} {
+			go lives[step.life-1].over()
+			synctest.Wait()
+			if fmt.Sprint(over) != step.want {
+				t.Errorf("after life %d: %d, want %s", step.life, over, step.want)
+			}
+		}
+	})
+}
+
+// An interceptor is closed once, by the end of the host or that of the tree.
+func TestInterceptorIsClosedOnce(t *testing.T) {
+	for _, removed := range []bool{false, true} {
+		closed := 0
+		h := HostSpec{Spec: hostspec.Spec{Name: "a"}}
+		h.Interceptors = func(*Ref) []*Interceptor { return []*Interceptor{{Name: "watch", Closed: func() { closed++ }}} }
+		simulate(t, nil, alone(h), func(s *simulation) {
+			s.passes(time.Second)
+			if removed {
+				if gone := s.ask(func(done func(error)) any { return &Ask{&RemoveHost{Host: "a"}, done} }); gone() != "done" {
+					t.Error(gone())
+				}
+			}
+		})
+		if closed != 1 {
+			t.Errorf("removed %v: closed %d times", removed, closed)
+		}
+	}
+}
+
+// A life that has ended before it was prepared is not prepared any more.
+func TestNoStartingAfterTheEnd(t *testing.T) {
+	ref := interceptedBy(&Interceptor{Name: "watch", Starting: func(context.Context, *Start) error {
+		t.Error("it is called")
+		return nil
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := ref.prepare(ctx, &Start{Path: "/bin/sh"}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -41,6 +41,9 @@ func (r *Ref) prepare(ctx context.Context, s *Start) error {
 		if i.Starting == nil {
 			continue
 		}
+		if err := ctx.Err(); err != nil {
+			return err // the life has ended, and another one may have begun
+		}
 		if err := link.Contain(func() error { return i.Starting(ctx, s) }); err != nil {
 			return err
 		}

@@ -149,7 +149,7 @@ func (r *Ref) noise(life uint64, line []byte) {
 	}
 }
 
-// over tells interceptors that nothing is left to be heard of a life.
+// over tells interceptors that nothing is left to be heard of a life, nor of those before.
 func (r *Ref) over(life uint64) {
 	for _, i := range r.chain.Load().list {
 		if i.Over != nil {
