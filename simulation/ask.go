@@ -71,6 +71,10 @@ func (h *speaker) hearOther(m *codec.Message) {
 	check := h.p.m.check
 	switch m.Kind {
 	case codec.Notification:
+		if m.Method != "note" {
+			check.greetings(h.p.host, h.p.life, m.Method)
+			return
+		}
 		check.noted(h.p.host, h.p.life, m)
 		return
 	case codec.Cancel, codec.Credit:

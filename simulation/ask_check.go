@@ -208,6 +208,7 @@ func (c *checker) askAnswered(a *ask, m *codec.Message) {
 		if m.Err.Name != want || a.method == hereFail && m.Err.Message != strconv.Itoa(a.id) {
 			bad(cmp.Or(want, "no error"))
 		}
+	case a.refused && m.Err.Name == actors.NameError && m.Err.Message == errRefused.Error():
 	case m.Err.Name == actors.NameHostDown:
 	case m.Err.Name == actors.NameOverloaded:
 		c.overloaded(a.host, func(open int) { bad(fmt.Sprintf("no overload while %d are open", open)) })
@@ -304,6 +305,7 @@ func (c *checker) noted(host string, life int, m *codec.Message) {
 	err := msgpack.Unmarshal(m.Params, &of)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.said(host, life, "a notification")
 	last := c.notes[of[0]]
 	if err != nil || of[1] <= last.n || last.life == life && of[1] != last.n+1 {
 		c.fail("%s: life %d reads notification %d of sender %d after %d: %v", host, life, of[1], of[0], last.n, err)
@@ -312,19 +314,22 @@ func (c *checker) noted(host string, life int, m *codec.Message) {
 }
 
 // news: the tree hands on a notification of a process.
-func (c *checker) news(n supervisor.Notification) {
+func (c *checker) news(n supervisor.Notification) { c.newsOf(n.Host, int(n.Life), n.Params) }
+
+// newsOf: whoever is told of all notifications of a host is told of one.
+func (c *checker) newsOf(who string, life int, params codec.Raw) {
 	var at int
-	err := msgpack.Unmarshal(n.Params, &at)
+	err := msgpack.Unmarshal(params, &at)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last, life := c.heardNews[n.Host], int(n.Life)
+	last := c.heardNews[who]
 	if life != last.life {
 		last.n = 0
 	}
 	if err != nil || life < last.life || at != last.n+1 {
-		c.fail("%s: notification %d of life %d after %d of life %d: %v", n.Host, at, life, last.n, last.life, err)
+		c.fail("%s: notification %d of life %d after %d of life %d: %v", who, at, life, last.n, last.life, err)
 	}
-	c.heardNews[n.Host] = place{life, at}
+	c.heardNews[who] = place{life, at}
 }
 
 // released contexts are those of lives that end. c.mu is held.

@@ -37,6 +37,9 @@ type checker struct {
 	spells  []spell          // in which processes did nothing
 	stopAt  time.Time        // when the tree was stopped
 
+	watches   map[string]*watched // by host that has an interceptor
+	responses map[wireID]response
+	sick      map[string]bool // hosts whose checks fail
 	releases  []release
 	senders   int              // of rows of notifications
 	notes     map[int]place    // of a sender: its last notification that a process has read
@@ -51,6 +54,8 @@ type seen struct {
 	thawed  time.Time // the last time
 	over    bool
 
+	hello, bye bool // what an interceptor sends first and last, read
+
 	disturbed bool // it is asked to end, or has broken the protocol
 	broke     bool // it has broken the protocol
 	handlers  int  // of its requests, that go on
@@ -60,6 +65,7 @@ type seen struct {
 type spell struct {
 	host     string
 	life     int
+	sick     bool      // its checks failed, instead
 	from, to time.Time // to is when it went on, or ended
 }
 
@@ -83,13 +89,18 @@ type call struct {
 	allowed    int // items that the process has been allowed
 	sent       int // items that the process has sent
 	sentAt     []time.Time
+	wire       uint32 // the id that the process knows it by
+	held       bool   // an interceptor has held it back
+	refused    bool   // one has refused it
+	sentTo     int    // the last life to which one has seen it go
+	succeeded  bool
 	finished   bool // the process sends no more of them
 }
 
 func newChecker(s *story, begin time.Time) *checker {
 	c := &checker{
 		story: s, begin: begin, hosts: make(map[string]supervisor.HostSpec), trees: make(map[string]int), lives: make(map[string]int),
-		heardOf: make(map[int]int), notes: make(map[int]place), heardNews: make(map[string]place), latest: make(map[string]*seen), gated: make(map[string]bool), slack: 200 * time.Millisecond,
+		heardOf: make(map[int]int), notes: make(map[int]place), watches: make(map[string]*watched), responses: make(map[wireID]response), sick: make(map[string]bool), heardNews: make(map[string]place), latest: make(map[string]*seen), gated: make(map[string]bool), slack: 200 * time.Millisecond,
 	}
 	if s.late > 0 {
 		c.slack += 20 * s.delay
@@ -97,6 +108,9 @@ func newChecker(s *story, begin time.Time) *checker {
 	for _, g := range s.groups {
 		for _, h := range g.hosts {
 			c.hosts[h.Name] = h
+			if watchOf(&h).how != "" {
+				c.watches[h.Name] = &watched{last: make(map[string]int)}
+			}
 			c.gated[h.Name] = g.strategy != lifecycle.OneForOne || len(h.Start.DependsOn) > 0
 		}
 	}
@@ -139,6 +153,9 @@ func (c *checker) spawned(host string, life, pid int) {
 		c.fail("%s: life %d comes after life %d", host, life, c.lives[host])
 	}
 	c.trees[host], c.lives[host] = life, life
+	if w := c.watches[host]; w != nil && w.last[onStarting] != life {
+		c.fail("%s: life %d has a process without a Starting: %v", host, life, w.last)
+	}
 	c.latest[host] = &seen{life: life}
 }
 
@@ -147,6 +164,9 @@ func (c *checker) greeted(host string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.latest[host].greeted = time.Now()
+	if c.sick[host] {
+		c.illness(host, c.latest[host].life, true)
+	}
 }
 
 // froze: a process does nothing any more, or goes on.
@@ -169,7 +189,7 @@ func (s *seen) freeze(c *checker, host string, on bool) {
 		c.note("%s: the process of life %d goes on", host, s.life)
 		s.thawed = time.Now()
 		for i := range c.spells {
-			if p := &c.spells[i]; p.host == host && p.to.IsZero() {
+			if p := &c.spells[i]; p.host == host && p.to.IsZero() && !p.sick {
 				p.to = s.thawed
 			}
 		}
@@ -184,7 +204,9 @@ func (c *checker) exited(host string, life int) {
 	c.note("%s: the process of life %d has ended", host, life)
 	if s := c.latest[host]; s.life == life {
 		s.freeze(c, host, false)
-		s.over = true
+		if s.over = true; c.sick[host] && !s.greeted.IsZero() {
+			c.illness(host, life, false)
+		}
 	}
 }
 
@@ -211,6 +233,10 @@ func (c *checker) heard(host string, life int, m *codec.Message) *call {
 	a := c.calls[id-1]
 	if a.host != host || a.method != m.Method {
 		c.fail("%s: life %d reads %s %d, which is %s of %s", host, life, m.Method, id, a.method, a.host)
+	}
+	c.said(host, life, m.Method)
+	if a.wire = m.ID; a.refused || c.watches[host] != nil && a.sentTo != life {
+		c.fail("%s: life %d reads call %d, which is refused: %v, and was sent to life %d", host, life, id, a.refused, a.sentTo)
 	}
 	c.heardOf[id]++
 	a.heardBy, a.heardAt = life, time.Now()
@@ -256,8 +282,14 @@ func (c *checker) answered(a *call, out int, err error) {
 	if took > timeout+c.slack {
 		bad("expected within %s", timeout)
 	}
+	if a.refused != errors.Is(err, errRefused) {
+		bad("it was refused: %v", a.refused)
+	}
+	if a.refused {
+		return
+	}
 	if err == nil {
-		if out != a.id {
+		if a.succeeded = true; out != a.id {
 			bad("expected %d", a.id)
 		}
 		if !slices.Contains([]string{echo, twice, flood, items, spill}, a.method) && (a.n > 0 || a.method != skip && a.method != cut) {

@@ -51,3 +51,18 @@ func (s *story) converse(r *rand.Rand, names []string, length time.Duration) {
 		s.steps = append(s.steps, step{verb: "eager", host: pick(names), args: []string{"on"}})
 	}
 }
+
+// watch gives some hosts interceptors and checks of their health.
+func (s *story) watch(r *rand.Rand, names []string, length time.Duration) {
+	for i := range s.groups {
+		for j := range s.groups[i].hosts {
+			watch{how: []string{"", "", "looks", "holds", "refuses"}[r.IntN(5)], healthy: r.IntN(4) == 0}.with(&s.groups[i].hosts[j])
+		}
+	}
+	for range r.IntN(4) {
+		s.steps = append(s.steps, step{
+			at: time.Duration(r.Int64N(int64(length))).Round(time.Millisecond), verb: "sick",
+			host: names[r.IntN(len(names))], args: []string{[]string{"on", "off"}[r.IntN(2)]},
+		})
+	}
+}

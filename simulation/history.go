@@ -61,6 +61,7 @@ func (c *checker) events(all []supervisor.Event) {
 		}
 	}
 	c.checkReleases(all)
+	c.checkWatches(all)
 	for _, p := range c.spells {
 		c.noticed(p, all)
 	}
@@ -74,7 +75,11 @@ func (c *checker) events(all []supervisor.Event) {
 // noticed looks whether a process that did nothing was noticed in time, and killed. It is
 // looked at with each ping.
 func (c *checker) noticed(p spell, all []supervisor.Event) {
-	rule := c.hosts[p.host].Liveness
+	h := c.hosts[p.host]
+	rule := h.Liveness
+	if p.sick && !watchOf(&h).healthy {
+		return
+	}
 	by := p.from.Add(rule.Ping + (rule.After + rule.Ping - 1).Truncate(rule.Ping) + c.slack)
 	end := latest(c.stopAt, c.begin)
 	if p.to.Before(end) {
@@ -85,7 +90,7 @@ func (c *checker) noticed(p spell, all []supervisor.Event) {
 	judge := func(until time.Time) {
 		switch {
 		case state == lifecycle.Running && !until.Before(by):
-			c.fail("%s: life %d did nothing from %s to %s, which was not noticed by %s", p.host, p.life, p.from.Sub(c.begin), p.to.Sub(c.begin), by.Sub(c.begin))
+			c.fail("%s: life %d did nothing, or failed its checks, from %s to %s, which was not noticed by %s", p.host, p.life, p.from.Sub(c.begin), p.to.Sub(c.begin), by.Sub(c.begin))
 			by = until.Add(time.Hour) // once
 		case state == lifecycle.Unresponsive && until.Sub(latest(since, p.from)) > rule.KillAfter+c.slack:
 			c.fail("%s: life %d was unresponsive from %s, and was not killed by %s", p.host, p.life, since.Sub(c.begin), until.Sub(c.begin))

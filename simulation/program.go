@@ -101,6 +101,7 @@ func (h *speaker) hear(m *codec.Message) bool {
 		return true
 	case native.MethodShutdown:
 		p.m.check.disturbed(p.host, p.life)
+		p.m.check.leaves(p.host, p.life)
 		if p.do.deaf {
 			return true
 		}
@@ -193,7 +194,12 @@ func (h *speaker) greet(m *codec.Message) bool {
 }
 
 // say writes a message.
-func (h *speaker) say(m *codec.Message) { h.write(h.encode(nil, m)) }
+func (h *speaker) say(m *codec.Message) {
+	if m.Kind == codec.Response {
+		h.p.m.check.responds(h.p.host, h.p.life, m.ID)
+	}
+	h.write(h.encode(nil, m))
+}
 
 // encode appends a message to b.
 func (h *speaker) encode(b []byte, m *codec.Message) []byte {

@@ -84,6 +84,7 @@ func (t *teller) tell() {
 		hosts := slices.Clone(g.hosts)
 		for i := range hosts {
 			hosts[i].Answers = t.answers()
+			t.live(&hosts[i])
 		}
 		spec.Groups = append(spec.Groups, supervisor.GroupSpec{Name: g.name, Strategy: g.strategy, Hosts: hosts})
 		for _, h := range g.hosts {
@@ -145,6 +146,8 @@ func (t *teller) do(st step) {
 	switch {
 	case st.verb == "call":
 		t.call(ctx, h, st)
+	case st.verb == "sick":
+		t.check.fallsIll(st.host, st.args[0] == "on")
 	case st.verb == "stream":
 		t.stream(ctx, h, st)
 	case st.verb == "notify":

@@ -105,6 +105,7 @@ func newStory(seed uint64) *story {
 		}
 	}
 	s.converse(r, names, length)
+	s.watch(r, names, length)
 	slices.SortStableFunc(s.steps, func(a, b step) int { return int(a.at - b.at) })
 	return s
 }
@@ -191,6 +192,18 @@ var fields = []field{
 			return nil
 		},
 	},
+	{"watch", func(h *supervisor.HostSpec) string { return watchOf(h).how }, func(h *supervisor.HostSpec, text string) error {
+		w := watchOf(h)
+		w.how = text
+		w.with(h)
+		return nil
+	}},
+	{"healthcheck", func(h *supervisor.HostSpec) string { return strconv.FormatBool(watchOf(h).healthy) }, func(h *supervisor.HostSpec, text string) (err error) {
+		w := watchOf(h)
+		w.healthy, err = strconv.ParseBool(text)
+		w.with(h)
+		return err
+	}},
 	durationField("after", func(h *supervisor.HostSpec) *time.Duration { return &h.Liveness.After }),
 	durationField("ping", func(h *supervisor.HostSpec) *time.Duration { return &h.Liveness.Ping }),
 	durationField("kill_after", func(h *supervisor.HostSpec) *time.Duration { return &h.Liveness.KillAfter }),
