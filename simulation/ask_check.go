@@ -194,7 +194,7 @@ func (c *checker) askAnswered(a *ask, m *codec.Message) {
 	if a.answered {
 		bad("no second answer")
 	}
-	a.answered = true
+	a.answered, a.endedAt = true, time.Now()
 	quiet := c.isQuiet(a.by, a.life, time.Time{})
 	switch {
 	case m.Err == nil:
@@ -211,7 +211,7 @@ func (c *checker) askAnswered(a *ask, m *codec.Message) {
 	case a.refused && m.Err.Name == actors.NameError && m.Err.Message == errRefused.Error():
 	case m.Err.Name == actors.NameHostDown:
 	case m.Err.Name == actors.NameOverloaded:
-		c.overloaded(a.host, func(open int) { bad(fmt.Sprintf("no overload while %d are open", open)) })
+		c.overloaded(a.host, a.began, func(open int) { bad(fmt.Sprintf("no overload while %d are open", open)) })
 	case m.Err.Name == actors.NameTimeout:
 		if timeout := c.hosts[a.host].Requests.Timeout; took < timeout {
 			bad("no time-out before " + timeout.String())
@@ -251,11 +251,11 @@ func (c *checker) open(by string, life int) (n int) {
 	return n + 1 // the one that is looked at
 }
 
-// overloaded calls bad if a host that has too many calls has fewer than it may. c.mu is held.
-func (c *checker) overloaded(host string, bad func(open int)) {
+// overloaded calls bad if a host that had too many calls since a time had fewer than it may. c.mu is held.
+func (c *checker) overloaded(host string, since time.Time, bad func(open int)) {
 	open := 0
 	for _, o := range c.calls {
-		if o.host == host && !o.answered && (o.by == "" || o.life == c.lives[o.by]) {
+		if o.host == host && (!o.answered || o.endedAt.After(since)) && (o.by == "" || o.life == c.lives[o.by]) {
 			open++
 		}
 	}

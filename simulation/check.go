@@ -85,9 +85,10 @@ type call struct {
 	began      time.Time
 	last       time.Time // began, or when the caller of a stream was last ready for an item
 	answered   bool
-	taken      int // items that the caller has
-	allowed    int // items that the process has been allowed
-	sent       int // items that the process has sent
+	endedAt    time.Time // when it was answered
+	taken      int       // items that the caller has
+	allowed    int       // items that the process has been allowed
+	sent       int       // items that the process has sent
 	sentAt     []time.Time
 	wire       uint32 // the id that the process knows it by
 	held       bool   // an interceptor has held it back
@@ -276,7 +277,7 @@ func (c *checker) answered(a *call, out int, err error) {
 	if a.answered {
 		bad("the second outcome")
 	}
-	a.answered = true
+	a.answered, a.endedAt = true, time.Now()
 	c.stops(a)
 	timeout := c.hosts[a.host].Requests.Timeout
 	if took > timeout+c.slack {
@@ -324,7 +325,7 @@ func (c *checker) answered(a *call, out int, err error) {
 			bad("the method is there")
 		}
 	case errors.Is(err, actors.ErrOverloaded):
-		c.overloaded(a.host, func(open int) { bad("%d are open", open) })
+		c.overloaded(a.host, time.Now(), func(open int) { bad("%d are open", open) })
 	case errors.As(err, &host):
 		if host.Life > uint64(c.lives[a.host]) {
 			bad("life %d was not there", host.Life)

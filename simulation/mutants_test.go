@@ -45,6 +45,7 @@ var mutants = []mutant{
 	// Of results in items.
 	{"granted", "link/pending/table.go", `i.taken < Window/2 || e.late`, `i.taken < Window/2 || mutant("granted") && i.seq > Window || e.late`},
 	{"spent", "link/pending/incoming.go", `return j.begun, j.credit > 0 && !j.over`, `return j.begun, (j.credit > 0 || mutant("spent")) && !j.over`},
+	{"overtaken", "link/items.go", `case !now || len(s.held) > 0:`, `case !now || len(s.held) > 0 && !mutant("overtaken"):`},
 	// Of interceptors.
 	{"heard", "actors/aftermath.go", `	if a.before != nil {`, `	if a.before != nil && !mutant("heard") {`},
 	{"greeting", "actors/host_intercept.go", `publish = func() { i.Up(&h.up.line, then) }`, `publish = func() {
@@ -55,7 +56,6 @@ var mutants = []mutant{
 				i.Up(&h.up.line, then)
 			}`},
 	{"checked", "intercept/health/health.go", `case err != nil && (what == isUnhealthy`, `case err != nil && !mutant("checked") && (what == isUnhealthy`},
-	{"overtaken", "link/items.go", `case !now || len(s.held) > 0:`, `case !now || len(s.held) > 0 && !mutant("overtaken"):`},
 }
 
 const planted = `package %

@@ -58,7 +58,7 @@ func (c *checker) ready(a *call) {
 func (c *checker) left(a *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a.answered, a.tookBack = true, true
+	a.answered, a.tookBack, a.endedAt = true, true, time.Now()
 	c.stops(a)
 	c.note("call %d: the caller leaves after %d items", a.id, a.taken)
 }
