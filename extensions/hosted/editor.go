@@ -6,6 +6,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/commands"
@@ -37,7 +38,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	config := s.settingsOf(h, p, g)
 	shown := s.statusOf(h)
 	langs := &languages.Service{Associations: associations(config), Changed: shown.Language}
-	clip := &window.Service{}
+	clip := &window.Service{Unseen: func(host, text string) { s.said(h, record.KindUnseen, host, text) }}
 	all, watcher := s.filesOf(h, p, config)
 	docs, reloads := s.documentsOf(h, p, langs, config, clip, all)
 	work := s.foldersOf(h, p, config, watcher)

@@ -62,6 +62,7 @@ const (
 	KindMessage    = "message"    // an extension said something to its user, or asked, or what it asked was decided
 	KindStatus     = "status"     // an entry in the status bar of extensions has another text
 	KindProgress   = "progress"   // a progress that extensions show has begun or ended
+	KindUnseen     = "unseen"     // an extension wants to show something that only a window could show
 	KindUnadvised  = "unadvised"  // what follows the end of a life was decided without the advice that was asked for
 	KindBlame      = "blame"      // it was decided whose fault a crash is, or who is put apart
 	// A host's output cannot be written to its log files, for example because the disk is

@@ -4,6 +4,8 @@
 package window
 
 import (
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -13,12 +15,28 @@ import (
 // maxClipboard bounds the text of the clipboard, in bytes.
 const maxClipboard = 16 << 20
 
+// Bounds of what [Service].Unseen is told.
+const (
+	maxUnseen = 100 // kinds of panels, for one life of a host
+	maxTitle  = 200 // bytes of a title
+)
+
 // Service answers MainThreadClipboard and parts of other objects. The zero value is ready.
 type Service struct {
+	// Unseen is called, in one line, with what an extension wants to show that nothing shows: webview
+	// panels, once for each kind of panel in a life of a host, up to 100. The call that creates a panel
+	// has no result, so that the extension and whoever executes its command see no error. Unseen must be
+	// set before the service is used, and must not block. nil: it is not called.
+	Unseen func(host, text string)
+
 	mu        sync.Mutex
 	clipboard string
 	hosts     workbench.Hosts
+	told      map[string]map[panelKind]bool // by the name of the host
 }
+
+// panelKind is the extension and the type of a panel.
+type panelKind struct{ extension, view string }
 
 var _ workbench.Follower = (*Service)(nil)
 
@@ -30,6 +48,7 @@ func (s *Service) Up(h *workbench.Host) {
 // Down implements [workbench.Follower].
 func (s *Service) Down(h *workbench.Host) {
 	defer s.hosts.Leave(&s.mu, h)()
+	delete(s.told, h.Name())
 }
 
 // Methods implements [workbench.Service].
@@ -68,7 +87,7 @@ func (s *Service) write(c *workbench.Call) (any, error) {
 }
 
 // createPanel tells the host that a new panel is not visible: it takes it for visible and active. It has
-// no error to tell, because extensions do not wait for the call.
+// no error to tell, because extensions do not wait for the call; Unseen is told.
 func (s *Service) createPanel(c *workbench.Call) (any, error) {
 	var handle any // a number or a text, by release
 	if err := c.Args(nil, &handle); err != nil {
@@ -88,5 +107,42 @@ func (s *Service) createPanel(c *workbench.Call) (any, error) {
 			key: map[string]any{"active": false, "visible": false, "position": 0},
 		}))
 	}
-	return nil, nil
+	return nil, s.unseen(c)
+}
+
+// unseen tells of a new panel, unless one of its kind was told in this life. The caller must hold mu.
+func (s *Service) unseen(c *workbench.Call) error {
+	var by struct {
+		ID json.RawMessage `json:"id"`
+	}
+	var kind panelKind
+	var panel struct {
+		Title string `json:"title"`
+	}
+	if err := c.Args(&by, nil, &kind.view, &panel); err != nil {
+		return err
+	}
+	if json.Unmarshal(by.ID, &kind.extension) != nil { // in an object in some releases
+		var id struct {
+			Value string `json:"value"`
+		}
+		_ = json.Unmarshal(by.ID, &id) // without an id, the type of the panel is told alone
+		kind.extension = id.Value
+	}
+	host := c.Host.Name()
+	told := s.told[host]
+	if s.Unseen == nil || told[kind] || len(told) >= maxUnseen {
+		return nil
+	}
+	if told == nil {
+		told = map[panelKind]bool{}
+		if s.told == nil {
+			s.told = map[string]map[panelKind]bool{}
+		}
+		s.told[host] = told
+	}
+	told[kind] = true
+	s.Unseen(host, fmt.Sprintf("%s has created the webview panel %q (%s), which no window shows",
+		workbench.OneLine(kind.extension, maxTitle), workbench.OneLine(panel.Title, maxTitle), workbench.OneLine(kind.view, maxTitle)))
+	return nil
 }

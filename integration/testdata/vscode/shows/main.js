@@ -17,6 +17,10 @@ exports.activate = context => {
     Object.assign(language, { name: 'Tools', text: '1.2', detail: 'ready', busy: true, severity: vscode.LanguageStatusSeverity.Error, command: { command: 'shows.hide', title: 'Hide' } })
     window.setStatusBarMessage('$(check) saved')
   })
+  // panels creates two panels of each of n kinds
+  command('panels', n => {
+    for (let i = 0; i < 2 * n; i++) window.createWebviewPanel(`kind${i % n}`, `Panel ${i}`, vscode.ViewColumn.One)
+  })
   command('text', text => { item.text = text })
   command('hide', () => { item.dispose(); language.dispose() })
   // often sets the text n times, a thousand times a second
