@@ -52,12 +52,18 @@ func Compare(r *record.CrashReport) Likeness {
 	if title != "" && !isKilled(r) {
 		return likeness(BasisWords, title, nil, title)
 	}
-	parts := []string{Normal(r.Reason)}
+	title = Normal(r.Reason)
+	if exited.MatchString(r.Reason) {
+		title = r.Reason // the number is what it has said of its end
+	}
+	parts := []string{title}
 	for _, c := range r.Command {
 		parts = append(parts, Normal(filepath.Base(c)))
 	}
-	return likeness(BasisReason, parts[0], nil, parts...)
+	return likeness(BasisReason, title, nil, parts...)
 }
+
+var exited = regexp.MustCompile(`^exit \d+$`)
 
 // isKilled reports whether what the host has printed last says nothing about its end, because it
 // was killed from outside.

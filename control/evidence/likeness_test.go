@@ -119,6 +119,13 @@ func TestKilledHostIsToldByItsReason(t *testing.T) {
 	}
 }
 
+func TestStatusTellsSilentCrashesApart(t *testing.T) {
+	a, b := &record.CrashReport{Reason: "exit 3"}, &record.CrashReport{Reason: "exit 4"}
+	if x, y := Compare(a), Compare(b); x.Key == y.Key || x.Title != "exit 3" {
+		t.Errorf("%+v, %+v", x, y)
+	}
+}
+
 func TestNormal(t *testing.T) {
 	for text, want := range map[string]string{
 		"open /srv/x/y.txt: no such file":              "open <path>: no such file",

@@ -1,0 +1,9 @@
+package replay
+
+import (
+	"testing"
+
+	"github.com/hostsup/hostsup/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
