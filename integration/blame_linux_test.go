@@ -17,6 +17,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions/vscode"
 
 	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -258,5 +259,30 @@ func TestCourtOutside(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 		}
+	})
+}
+
+// A confined host notes its calls as well: it needs a folder for temporary files.
+func TestCourtConfined(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		state := t.TempDir()
+		spec := extendedOf(t, version, "court")
+		root, _ := vscode.Root(spec.Command)
+		opt := vscode.Options{Root: root, State: filepath.Join(state, "vscode"), Reconnect: true}
+		spec.Protocol = vscode.New(opt)
+		hangsFast(&spec)
+		delete(spec.Env, "TMPDIR") // it has the one of its sandbox
+		p, _ := confine.Profile("node")
+		read, write := opt.Grants("vs")
+		p.Read, p.Write = append(p.Read, append(read, spec.Extensions.Folders[0].Dir)...), append(p.Write, write...)
+		p.Exec, p.Level = append(p.Exec, spec.Command[0], "/usr/bin/sh", "/bin/sh", "/usr/bin/sleep"), confine.None // as strong as it can be here
+		spec.Sandbox = &p
+		opened(t, filepath.Join(state, "vscode", "vs"))
+		sup, _ := alone(t, spec)
+		c := courtCase{crime: "execSync", misled: "wait", trace: callTrace}
+		for range 2 {
+			c.commits(t, sup)
+		}
+		c.led(t, sup)
 	})
 }
