@@ -280,3 +280,12 @@ func (c *Conn) write(kind, stream byte, value uint64, p []byte) error {
 	}
 	return nil
 }
+
+// failure returns the error in a report of a shim that has not started its command.
+func failure(r *helper.Report) error {
+	err := syscall.Errno(r.Errno)
+	if r.Kind == helper.ReportFailed {
+		return err
+	}
+	return fmt.Errorf("the shim could not begin: %w", err)
+}

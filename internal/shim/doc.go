@@ -14,14 +14,16 @@
 // reordered. A client that acknowledges only at the end of a message makes the next one
 // begin with a message.
 //
-// A shim holds [Window] of its command's unacknowledged output; then it reads no further,
-// so that the command waits. A client that needs more for a single message gets it, up to
-// Options.Most. The same goes for a single message to the command.
+// A shim holds 128 KiB of its command's unacknowledged output, and 32 KiB of error output;
+// then it reads no further, so that the command waits. A client that needs more for a
+// single message gets it, up to Options.Most. The same goes for a single message to the
+// command.
 //
 // The end of the command is kept, with its output, until a client calls [Conn.Release].
 // Processes that the command leaves behind become children of the shim, which reaps
 // them. A shim whose client has ended kills all of them and ends, unless the command
-// was started with Options.Survive.
+// was started with Options.Survive. A SIGKILL of the shim itself ends the command, but not
+// its descendants.
 //
 // # How a shim is found
 //
@@ -34,7 +36,8 @@
 // # Memory
 //
 // After the start of its command a shim is a loop of system calls without the Go runtime
-// and its memory (Relay of package internal/sys), which takes less than 300 KiB while messages fit into Window.
+// and its memory (Relay of package internal/sys), which takes less than 300 KiB while all
+// messages fit into what it holds.
 // In a program with a C library (cgo) the Go runtime stays in memory, with some MiB, and the
 // end of a process may be noticed a tenth of a second late.
 //

@@ -20,7 +20,3 @@ var (
 	// ErrLost means that the connection to the shim has ended.
 	ErrLost = errors.New("the connection to the shim has ended")
 )
-
-// Window is how many bytes a shim holds of stdin, stdout and stderr while each message of
-// stdout fits into its part.
-var Window = [3]int{64 << 10, 128 << 10, 32 << 10}

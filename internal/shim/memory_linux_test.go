@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/poll"
+	"github.com/hostsup/hostsup/internal/shim/process"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -66,13 +67,15 @@ func TestShimIsSmall(t *testing.T) {
 			c.mu.Lock()
 			n := s.end - s.acked
 			c.mu.Unlock()
-			if n < uint64(Window[1+i]) {
+			if n < uint64(process.Window[1+i]) {
 				return false
 			}
 		}
 		return true
 	}
 	poll.Until(t, 20*time.Second, "the windows are full", full)
+	// The threads of the Go runtime end after the command has started, and then its memory.
+	poll.Until(t, 20*time.Second, "the shim has released what it does not need", func() bool { return private(t, pid) <= mostMemory })
 	small("full")
 	c.Close()
 	<-filled

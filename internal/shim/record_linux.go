@@ -12,12 +12,20 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
+	"github.com/hostsup/hostsup/internal/shim/process"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
 // recordVersion is the version of the files of records.
 const recordVersion = 1
+
+// Files in the folder of a shim, beside its socket.
+const (
+	lockFile   = "lock"
+	recordFile = "record.json"
+)
 
 // Record says which processes a folder belongs to.
 type Record struct {
@@ -127,6 +135,9 @@ func Open(dir string) (*Conn, error) {
 		return nil, err
 	}
 	sock, err := dial(dir)
+	if errors.Is(err, syscall.EAGAIN) { // as many clients as fit wait to be told
+		return nil, fmt.Errorf("open the shim in %s: %w: %w", dir, ErrBusy, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open the shim in %s: %w: %w", dir, ErrNotReady, err)
 	}
@@ -150,7 +161,7 @@ func dial(dir string) (*net.UnixConn, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	return net.DialUnix("unix", nil, &net.UnixAddr{Name: sys.PinnedPath(folder, socketFile), Net: "unix"})
+	return net.DialUnix("unix", nil, &net.UnixAddr{Name: sys.PinnedPath(folder, process.SocketFile), Net: "unix"})
 }
 
 // listens returns an error unless the shim of the record has made the socket that sock

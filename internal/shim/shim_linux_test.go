@@ -20,6 +20,7 @@ import (
 
 	"github.com/hostsup/hostsup/internal/freezer"
 	"github.com/hostsup/hostsup/internal/poll"
+	"github.com/hostsup/hostsup/internal/shim/process"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -318,8 +319,8 @@ func TestOneClientAtATime(t *testing.T) {
 	}
 }
 
-// TestKilledShimLeavesNothing kills the shim itself.
-func TestKilledShimLeavesNothing(t *testing.T) {
+// TestKilledShimTakesItsCommandAlong kills the shim itself.
+func TestKilledShimTakesItsCommandAlong(t *testing.T) {
 	c := shell(t, "echo up; exec sleep 1000")
 	line(t, bufio.NewReader(c.Stdout()))
 	r := c.Record()
@@ -371,7 +372,7 @@ func TestStrangersAreNotConnected(t *testing.T) {
 	if _, err := Open(dir); !errors.Is(err, ErrNotReady) {
 		t.Errorf("no record: %v", err)
 	}
-	l, err := net.Listen("unix", filepath.Join(dir, socketFile))
+	l, err := net.Listen("unix", filepath.Join(dir, process.SocketFile))
 	if err != nil {
 		t.Fatal(err)
 	}

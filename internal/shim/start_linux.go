@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/helper"
+	"github.com/hostsup/hostsup/internal/shim/process"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -29,8 +30,7 @@ type Options struct {
 	// killed then. It is in force once Start has returned.
 	Survive bool
 	// Most bounds one message to the command, and one of its output that is not
-	// acknowledged in parts, in bytes; 0 is 64 MiB, and less than the largest of Window is
-	// that.
+	// acknowledged in parts, in bytes; 0 is 64 MiB, and less than 128 KiB is 128 KiB.
 	Most int
 }
 
@@ -43,7 +43,7 @@ func Start(o Options) (*Conn, error) {
 	if o.Most = max(o.Most, 0); o.Most == 0 {
 		o.Most = defaultMost
 	}
-	o.Most = max(o.Most, Window[0], Window[1], Window[2])
+	o.Most = max(o.Most, process.Window[0], process.Window[1], process.Window[2])
 	if o.Dir == "" {
 		o.Dir = "/"
 	}
@@ -138,10 +138,10 @@ func (o *Options) spawn(lock *os.File) (ours *os.File, pid int, reaped chan stru
 	defer theirs.Close()
 	fd := int(null.Fd())
 	p := sys.Process{
-		Path: sys.Program, Args: []string{processName, strings.ReplaceAll(o.Name, "\x00", "")}, Session: true,
+		Path: sys.Program, Args: []string{process.Name, strings.ReplaceAll(o.Name, "\x00", "")}, Session: true,
 		Env: append([]string{
-			variable + "=" + strconv.Itoa(helper.FD), folderVar + "=" + o.Folder, mostVar + "=" + strconv.Itoa(o.Most),
-		}, smallRuntime...),
+			process.Var + "=" + strconv.Itoa(helper.FD), process.FolderVar + "=" + o.Folder, process.MostVar + "=" + strconv.Itoa(o.Most),
+		}, process.Env...),
 		Files: []int{fd, fd, fd, int(theirs.Fd()), int(lock.Fd())},
 	}
 	pid, pidfd, err := p.Start()

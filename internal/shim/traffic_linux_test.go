@@ -58,12 +58,18 @@ func exchange(c *Conn) error {
 	fmt.Println("connected")
 	var all sync.WaitGroup
 	errs := make(chan error, 3)
-	all.Go(func() { errs <- sendRest(c) })
-	all.Go(func() { errs <- takeRest(c) })
-	all.Go(func() { errs <- takeErrors(c) })
+	for _, part := range []func(*Conn) error{sendRest, takeRest, takeErrors} {
+		all.Go(func() {
+			err := part(c)
+			if err != nil {
+				c.Close() // ends the other parts
+			}
+			errs <- err
+		})
+	}
 	all.Wait()
 	close(errs)
-	for err := range errs {
+	for err := range errs { // the first one is the reason
 		if err != nil {
 			return err
 		}

@@ -113,13 +113,12 @@ func (r *Relay) Begin() error {
 		}
 		size += n
 	}
-	pages, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	pages, err := ownPages(size)
 	if err != nil {
 		return err
 	}
 	s := (*relay)(unsafe.Pointer(&pages[0]))
 	if err = s.begin(r, pages[unsafe.Sizeof(*s):first]); err != nil {
-		_ = unix.Munmap(pages)
 		return err
 	}
 	s.most, s.page = uintptr(up(r.Most)), uintptr(page)

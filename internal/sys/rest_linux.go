@@ -74,7 +74,7 @@ const restSize = 64 << 10
 
 // Begin begins the rest. It returns only with an error.
 func (r *Rest) Begin() error {
-	pages, err := unix.Mmap(-1, 0, restSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	pages, err := ownPages(restSize)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,6 @@ func (r *Rest) Begin() error {
 		signals, err = s.prepare(uintptr(unsafe.Pointer(s)))
 	}
 	if err != nil {
-		_ = unix.Munmap(pages)
 		return err
 	}
 	s.polls[0] = unix.PollFd{Fd: int32(r.Sock), Events: unix.POLLIN}

@@ -175,3 +175,20 @@ func childSignals() (int, error) {
 	chld.Val[0] = 1 << (unix.SIGCHLD - 1)
 	return unix.Signalfd(-1, &chld, unix.SFD_CLOEXEC|unix.SFD_NONBLOCK)
 }
+
+// ownPages returns new memory between two pages that cannot be used, so that the kernel
+// does not make one mapping of it and a neighbour.
+func ownPages(size int) ([]byte, error) {
+	page := unix.Getpagesize()
+	size = (size + page - 1) &^ (page - 1)
+	all, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, err
+	}
+	pages := all[page : page+size : page+size]
+	if err := unix.Mprotect(pages, unix.PROT_READ|unix.PROT_WRITE); err != nil {
+		_ = unix.Munmap(all)
+		return nil, err
+	}
+	return pages, nil
+}

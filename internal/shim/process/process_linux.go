@@ -1,9 +1,8 @@
 //go:build !hostsup_posix
 
-package shim
+package process
 
 import (
-	"errors"
 	"os"
 	"strconv"
 	"syscall"
@@ -12,30 +11,30 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// A shim is this program, recognised like a helper of package helper: by its name in
-// argv[0], a variable in the environment and a socket on descriptor helper.FD.
+// What the process is recognised by, and its settings: environment variables. It gets the
+// command as a helper.Order, on descriptor helper.FD, and its lock on the next one.
 const (
-	processName = "hostsup-shim"
-	variable    = "HOSTSUP_SHIM"        // set to helper.FD
-	folderVar   = "HOSTSUP_SHIM_FOLDER" // its folder
-	mostVar     = "HOSTSUP_SHIM_MOST"   // Options.Most
+	Name      = "hostsup-shim"        // in argv[0]
+	Var       = "HOSTSUP_SHIM"        // set to helper.FD
+	FolderVar = "HOSTSUP_SHIM_FOLDER" // its folder
+	MostVar   = "HOSTSUP_SHIM_MOST"   // the longest message, in bytes
 )
 
-// Files in the folder of a shim.
-const (
-	socketFile = "socket"
-	lockFile   = "lock"
-	recordFile = "record.json"
-)
+// SocketFile is the socket in the folder of a shim.
+const SocketFile = "socket"
 
-// smallRuntime keeps the Go runtime of a process small until it is not needed any more.
-var smallRuntime = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=16MiB", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GORACE=atexit_sleep_ms=0"}
+// Window is how many bytes a shim holds of stdin, stdout and stderr while each message of
+// stdout fits into its part.
+var Window = [3]int{64 << 10, 128 << 10, 32 << 10}
+
+// Env keeps the Go runtime of the process small until it is not needed any more.
+var Env = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=16MiB", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GORACE=atexit_sleep_ms=0"}
 
 // A shim never returns from this function. It runs on the main thread, which the runtime
 // keeps locked during initialisation.
 func init() {
-	if len(os.Args) == 0 || os.Args[0] != processName ||
-		os.Getenv(variable) != strconv.Itoa(helper.FD) || !sys.IsSocket(helper.FD) {
+	if len(os.Args) == 0 || os.Args[0] != Name ||
+		os.Getenv(Var) != strconv.Itoa(helper.FD) || !sys.IsSocket(helper.FD) {
 		return
 	}
 	os.Exit(run())
@@ -45,7 +44,7 @@ func run() int {
 	if err := sys.CloseOnExecFrom(helper.FD); err != nil {
 		return helper.Fail(helper.ReportBroken, err)
 	}
-	_ = sys.SetName(processName)
+	_ = sys.SetName(Name)
 	_, payload, err := helper.ReadHello()
 	if err != nil {
 		return helper.Fail(helper.ReportBroken, err)
@@ -62,8 +61,8 @@ func run() int {
 		return helper.Fail(helper.ReportFailed, err)
 	}
 	helper.Calm() // after the start: the command would inherit it
-	r.Wake = []string{helper.Name, os.Getenv(folderVar)}
-	r.Env = append([]string{helper.Var + "=" + strconv.Itoa(helper.FD), helper.HuntVar + "=" + strconv.Itoa(r.Child)}, smallRuntime...)
+	r.Wake = []string{helper.Name, os.Getenv(FolderVar)}
+	r.Env = append([]string{helper.Var + "=" + strconv.Itoa(helper.FD), helper.HuntVar + "=" + strconv.Itoa(r.Child)}, Env...)
 	err = r.Begin()
 	_ = syscall.Kill(r.Child, syscall.SIGKILL)
 	sys.Reap(r.Child)
@@ -73,20 +72,20 @@ func run() int {
 // prepare listens in the folder of this shim.
 func prepare(r *sys.Relay) error {
 	var err error
-	if r.Most, err = strconv.Atoi(os.Getenv(mostVar)); err != nil {
+	if r.Most, err = strconv.Atoi(os.Getenv(MostVar)); err != nil {
 		return err
 	}
 	// The path of a socket must be short.
-	if err := os.Chdir(os.Getenv(folderVar)); err != nil {
+	if err := os.Chdir(os.Getenv(FolderVar)); err != nil {
 		return err
 	}
 	if r.Listen, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err != nil {
 		return err
 	}
-	if err := syscall.Bind(r.Listen, &syscall.SockaddrUnix{Name: socketFile}); err != nil {
+	if err := syscall.Bind(r.Listen, &syscall.SockaddrUnix{Name: SocketFile}); err != nil {
 		return err
 	}
-	if err := syscall.Listen(r.Listen, 4); err != nil {
+	if err := syscall.Listen(r.Listen, 64); err != nil {
 		return err
 	}
 	return sys.SetSubreaper()
@@ -116,13 +115,4 @@ func command(r *sys.Relay, o *helper.Order) error {
 	sys.Close(pidfd)
 	r.Child = pid
 	return nil
-}
-
-// failure returns the error in a report of a shim that has not started its command.
-func failure(r *helper.Report) error {
-	err := syscall.Errno(r.Errno)
-	if r.Kind == helper.ReportFailed {
-		return err
-	}
-	return errors.Join(errors.New("the shim could not begin"), err)
 }
