@@ -84,6 +84,7 @@ type relayConn struct {
 	reported uint64  // the input that the client knows to be written
 
 	greeted, toldExit, toldGone, ask, stuck bool
+	deaf                                    bool // the client reads no more; what it has sent is still read
 	toldEOF                                 [2]bool
 	vec                                     [3][2]uintptr // struct iovec
 }

@@ -26,6 +26,10 @@ func (s *relay) receive() {
 		if errno == unix.EAGAIN || errno == unix.EINTR {
 			return
 		}
+		if errno == unix.ECONNRESET { // the client had not read all; what it has sent follows
+			s.deaf = true
+			continue
+		}
 		if errno != 0 || n == 0 {
 			s.lose()
 			return
@@ -125,7 +129,7 @@ const relayChunk = 32 << 10
 //go:nosplit
 //go:nocheckptr
 func (s *relay) send() {
-	for s.stuck = false; s.conn >= 0; {
+	for s.stuck = false; s.conn >= 0 && !s.deaf; {
 		if s.msgN == 0 && s.bodyN == 0 && !s.next() {
 			return
 		}
@@ -144,8 +148,8 @@ func (s *relay) send() {
 		case errno == unix.EAGAIN:
 			s.stuck = true
 			return
-		case errno != 0:
-			s.lose()
+		case errno != 0: // receive finds the end
+			s.deaf = true
 			return
 		}
 		head := min(n, s.msgN)
