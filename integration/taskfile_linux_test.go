@@ -48,6 +48,8 @@ const taskFile = `{
     { "label": "after nothing", "dependsOn": "gone" },
     { "label": "missing type", "type": "nothing-has-it" },
     { "label": "missing property", "type": "acme" },
+    { "label": "slow", "type": "shell", "command": "exec sleep 1000" },
+    { "label": "waits", "type": "shell", "command": "echo never >> order", "dependsOn": "slow" },
     { "label": "of a command", "type": "shell", "command": "echo ${command:taskfile.value} ${input:computed} ${relativeFile} ${lineNumber} ${selectedText} > command" },
   ],
 }`
@@ -125,11 +127,16 @@ func TestTasksOfTheWorkspace(t *testing.T) {
 		tells("round", `tasks.executeTask: the task "round" depends on itself`)
 		tells("after", `tasks.executeTask is not supported: the task "after" depends on "watch", which runs in the background: only a problem matcher with background patterns knows when it is ready`)
 		tells("after nothing", `tasks.executeTask: the task "after nothing" depends on gone: a task with this label expected in `+filepath.Join(work, ".vscode", "tasks.json")+" or of an extension")
+		running := -1
+		if err := executes(t, h, &running, "taskfile.cancel", "waits", "slow"); err != nil || running != 0 {
+			t.Errorf("%d tasks run, %v", running, err)
+		}
 		file := filepath.Join(work, ".vscode", "tasks.json")
 		want := []string{
 			"0 stderr " + file + `:33: task "missing type" is not used: the type of an extension that is installed expected, or shell or process, not "nothing-has-it"`,
 			"0 stderr " + file + `:34: task "missing property" is not used: part expected, which tasks of type "acme" have`,
 			`0 stderr task "fails" was not run: a task that it depends on, "here", has failed`,
+			`0 stderr task "waits" was not run: it was terminated while it waited for others`,
 		}
 		eventually(t, func() bool { return slices.Equal(channelLines(t, h, "Tasks"), want) }, "lines of the channel Tasks", want)
 		written(t, work, "file.txt", "first\nsecond\n")

@@ -2,6 +2,7 @@ package terminals
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -112,10 +113,10 @@ func (s *Service) follow(ctx context.Context, c *workbench.Call, of *step, root 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.tasks, root.id)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err == nil && !s.isUp(c) {
+	switch {
+	case ctx.Err() != nil:
+		err = errors.New("it was terminated while it waited for others")
+	case err == nil && !s.isUp(c):
 		err = fmt.Errorf("host %q has ended", c.Host.Name())
 	}
 	switch {

@@ -44,6 +44,18 @@ exports.activate = context => {
     return events;
   });
 
+  // cancel terminates a task while it waits for another one.
+  command('cancel', async (name, other) => {
+    const t = (await vscode.tasks.fetchTasks()).find(t => t.name === name);
+    const started = until(vscode.tasks.onDidStartTaskProcess, e => e.execution.task.name === other);
+    const ended = [name, other].map(name => until(vscode.tasks.onDidEndTask, e => e.execution.task.name === name));
+    const execution = await vscode.tasks.executeTask(t);
+    await started;
+    execution.terminate();
+    await Promise.all(ended);
+    return vscode.tasks.taskExecutions.length;
+  });
+
   command('list', async filter => (await vscode.tasks.fetchTasks(filter)).map(t =>
     [t.name, t.definition.type, t.source, t.scope?.name ?? t.scope, t.group?.id, t.group?.isDefault, t.isBackground, t.detail, t.problemMatchers.join()].join('|')));
 
