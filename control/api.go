@@ -53,6 +53,8 @@ func operations() []operation {
 		{http.MethodGet, "/views", "views", RoleRead, "The views that extensions of VS Code have registered.", reply((*Server).views)},
 		{http.MethodPost, "/views/{id}/read", "readView", RoleOperate, "Reads items of a view from its extension, which is activated for it.", reply((*Server).readView)},
 		{http.MethodPost, "/views/{id}/act", "actInView", RoleFull, "Does what a user does in a view, such as selecting an item.", reply((*Server).actInView)},
+		{http.MethodGet, "/scm", "sourceControls", RoleRead, "The source controls of extensions of VS Code, with the files that have changed.", reply((*Server).sourceControls)},
+		{http.MethodPost, "/scm/{id}", "writeSourceControl", RoleFull, "Writes the message of a source control, and commits.", reply((*Server).writeSourceControl)},
 		{http.MethodPost, "/plan", "plan", RoleOperate, "Compares the tree with its configuration, or with another file, and changes nothing.", reply((*Server).plan)},
 		{http.MethodPost, "/reload", "reload", RoleOperate, "Loads the configuration and changes what differs.", reply((*Server).reload)},
 		{http.MethodPost, "/hosts", "addHosts", RoleFull, "Adds the hosts of a file beside those of the configuration.", reply((*Server).addHosts)},

@@ -19,6 +19,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/status"
 	"github.com/hostsup/hostsup/workbench/views"
 )
@@ -56,6 +57,11 @@ type Supervisor interface {
 	ReadView(ctx context.Context, q views.Query) (*views.Tree, error)
 	// ActInView does what a user does in a view; see [views.Service.Act].
 	ActInView(ctx context.Context, host, view string, action views.Action, items []string) error
+	// SourceControls returns the source controls of a host, "" for all hosts.
+	SourceControls(host string) ([]scm.Control, error)
+	// WriteSourceControl writes a message unless it is nil, and then executes the command for it if accept
+	// is set; see [scm.Service].
+	WriteSourceControl(ctx context.Context, id string, message *string, accept bool) error
 	Host(name string) (Host, error)
 	// Instances returns the instances of name, each call of which goes to one of them, and
 	// their names; nil if there are none.

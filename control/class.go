@@ -9,6 +9,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/status"
 	"github.com/hostsup/hostsup/workbench/views"
 )
@@ -52,6 +53,8 @@ const (
 
 	NoSuchItem Class = "no_such_item" // the view has no item of that handle, or it was not read
 
+	NoSuchSourceControl Class = "no_such_source_control" // no extension has a source control of that id
+
 	NoSuchChannel Class = "no_such_channel" // the host has no output channel of that name
 
 	NoSuchExtension Class = "no_such_extension" // there is no extension of that id
@@ -77,6 +80,8 @@ var classes = []struct {
 	{Invalid, http.StatusBadRequest, questions.ErrAnswer},
 	{NoSuchProgress, http.StatusNotFound, status.ErrNoProgress},
 	{Invalid, http.StatusBadRequest, status.ErrNotCancelable},
+	{NoSuchSourceControl, http.StatusNotFound, scm.ErrNoControl},
+	{Invalid, http.StatusBadRequest, scm.ErrNotAccepted},
 	{NoSuchView, http.StatusNotFound, views.ErrNoView},
 	{NoSuchItem, http.StatusNotFound, views.ErrNoItem},
 	{Invalid, http.StatusBadRequest, views.ErrAction},

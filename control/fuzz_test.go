@@ -22,6 +22,7 @@ import (
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/status"
 	"github.com/hostsup/hostsup/workbench/views"
 )
@@ -104,6 +105,8 @@ func noted(changed *atomic.Bool) control.Supervisor {
 	sup.OnAnswer = func(string, []string, bool) error { changed.Store(true); return nil }
 	sup.Shown.Progress = []status.Progress{{ID: "q", Host: "ts", Cancelable: true}}
 	sup.Trees = []views.Tree{{View: views.View{Host: "ts", ID: "golang.go"}}}
+	sup.Sources = []scm.Control{{ID: "golang.go", Host: "ts", Groups: []scm.ResourceGroup{}}}
+	sup.OnCommit = func(string, *string, bool) error { changed.Store(true); return nil }
 	sup.OnAct = func(string, views.Action, []string) error { changed.Store(true); return nil }
 	sup.OnCancel = func(string) error { changed.Store(true); return nil }
 	sup.OnActivate = func(context.Context, string, string) error { changed.Store(true); return nil }

@@ -30,6 +30,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/status"
 	"github.com/hostsup/hostsup/workbench/views"
 )
@@ -104,6 +105,11 @@ func everything() *controltest.Supervisor {
 				{ID: "q2xk2m4a", Host: "ts", Extension: "golang.go", Title: "Loading", Location: "window", Started: at},
 			},
 		},
+		Sources: []scm.Control{{
+			ID: "ts.7.0", Host: "ts", Kind: "git", Label: "Git", Root: "file:///srv/x", Count: ptr(1), Accept: "git.commit", Template: "T",
+			Groups: []scm.ResourceGroup{{ID: "index", Label: "Staged Changes", Resources: []scm.Resource{{URI: "file:///srv/x/a", State: "Index Modified", Context: "c", Struck: true, Faded: true}}}},
+			Input:  scm.Input{Value: "text", Placeholder: "Message", Enabled: true, Visible: true},
+		}},
 		Trees: []views.Tree{{
 			View: views.View{Host: "ts", ID: "acme.tree", Title: "Tests", Description: "all", Message: "2 failed", Badge: &views.Badge{Value: 2, Tooltip: "failed"}, Visible: true, Selection: []string{"0/0:a"}, Many: true},
 			Items: []views.Item{{
@@ -176,6 +182,9 @@ func TestShapes(t *testing.T) {
 		{"act.json", "POST", "/v1/views/acme.tree/act", `{"action":"select","items":["0/0:a"]}`, "application/json", "/v1/views/{id}/act"},
 		{"error_view.json", "POST", "/v1/views/x/read?host=ts", "", "application/json", "/v1/views/{id}/read"},
 		{"error_item.json", "POST", "/v1/views/acme.tree/act", `{"action":"select","items":["x"]}`, "application/json", "/v1/views/{id}/act"},
+		{"scm.json", "GET", "/v1/scm?host=ts", "", "application/json", "/v1/scm"},
+		{"commit.json", "POST", "/v1/scm/ts.7.0", `{"message":"m","accept":true}`, "application/json", "/v1/scm/{id}"},
+		{"error_scm.json", "POST", "/v1/scm/x", `{"accept":true}`, "application/json", "/v1/scm/{id}"},
 		{"activate.json", "POST", "/v1/activate", `{"event":"onLanguage:go"}`, "application/json", ""},
 		{"inspect.json", "POST", "/v1/hosts/ts/inspect", "", "application/json", "/v1/hosts/{host}/inspect"},
 		{"error_extension.json", "POST", "/v1/extensions/golang.g/release?host=ts", "", "application/json", "/v1/extensions/{id}/{verb}"},

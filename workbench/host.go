@@ -81,6 +81,16 @@ func (l *Hosts) Leave(mu sync.Locker, h *Host) (unlock func()) {
 	return mu.Unlock
 }
 
+// Of returns the host of a call. The error means that the life that made it is not up. The caller must
+// hold the lock of the service.
+func (l Hosts) Of(c *Call) (*Host, error) {
+	h := l[c.Host.Name()]
+	if h == nil || h.Life() != c.Life {
+		return nil, Invalid("the host is not up")
+	}
+	return h, nil
+}
+
 // Tell sends a notification to all hosts.
 func (l Hosts) Tell(method string, params codec.Raw) {
 	for _, h := range l {

@@ -26,6 +26,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/status"
 	"github.com/hostsup/hostsup/workbench/views"
 )
@@ -54,6 +55,9 @@ type Supervisor struct {
 	Shown    status.State // what the extensions of all hosts show
 	// OnCancel cancels a progress of Shown that can be canceled; without it every one is.
 	OnCancel func(id string) error
+	Sources  []scm.Control // the source controls of all hosts
+	// OnCommit writes and accepts the message of one of Sources; without it everything is done.
+	OnCommit func(id string, message *string, accept bool) error
 	Trees    []views.Tree        // what there is to read of the views of all hosts
 	OnRead   func(q views.Query) // is called when one of Trees is read
 	// OnAct does something in one of Trees; without it everything is done.
@@ -260,6 +264,25 @@ func (s *Supervisor) ActInView(ctx context.Context, host, view string, action vi
 		return nil
 	}
 	return s.OnAct(view, action, items)
+}
+
+// SourceControls returns Sources.
+func (s *Supervisor) SourceControls(host string) ([]scm.Control, error) {
+	if err := s.hasExtensions(host); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(s.Sources), func(c scm.Control) bool { return host != "" && c.Host != host }), nil
+}
+
+// WriteSourceControl calls OnCommit for one of Sources.
+func (s *Supervisor) WriteSourceControl(_ context.Context, id string, message *string, accept bool) error {
+	switch {
+	case !slices.ContainsFunc(s.Sources, func(c scm.Control) bool { return c.ID == id }):
+		return fmt.Errorf("%w: %q", scm.ErrNoControl, id)
+	case s.OnCommit == nil:
+		return nil
+	}
+	return s.OnCommit(id, message, accept)
 }
 
 // SetExtension calls OnSet for one of Units.

@@ -63,7 +63,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		work,
 		asks,
 		shown,
-		trees,
+		trees, s.scmOf(own),
 		output.New(),
 		s.accountsOf(h, p),
 		channels,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/commands"
+	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/views"
 )
 
@@ -15,6 +16,11 @@ func (s *services) viewsOf(activate func(context.Context, string) error, own *co
 	trees := views.New(views.Options{Activate: activate, Redact: s.tree.Redact, Execute: executor(own)})
 	own.Find(trees.Command)
 	return trees
+}
+
+// scmOf returns the source control of the extensions of a host and those beside it.
+func (s *services) scmOf(own *commands.Service) *scm.Service {
+	return scm.New(scm.Options{Redact: s.tree.Redact, Execute: executor(own)})
 }
 
 // executor returns a function that executes a command that an extension has put into a window: one of the

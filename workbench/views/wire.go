@@ -56,9 +56,9 @@ func (s *Service) register(c *workbench.Call) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.hosts[c.Host.Name()]
-	if h == nil || h.Life() != c.Life {
-		return nil, workbench.Invalid("the host is not up")
+	h, err := s.hosts.Of(c)
+	if err != nil {
+		return nil, err
 	}
 	count := 0
 	for k := range s.views {
