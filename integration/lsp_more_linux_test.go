@@ -235,30 +235,36 @@ func TestSavesOfLanguageClientsHaveParticipants(t *testing.T) {
 // Neovim's own client walks calls, asks for tokens, and writes a file with what extensions change.
 func TestNeovimTypesAndSaves(t *testing.T) {
 	everyRelease(t, func(t *testing.T, version string) {
-		nvim, program, work := peer(t, "nvim"), hostsupBinary(t), t.TempDir()
+		work := t.TempDir()
 		file := written(t, work, "a.acme", "why one\none two\n")
-		script := written(t, t.TempDir(), "client.lua", neovimTyping)
 		folders, err := filepath.Abs("testdata/vscode/rewrites")
 		if err != nil {
 			t.Fatal(err)
 		}
 		host := configuredHost(t, version, "features", fmt.Sprintf("    workspace = [%q]\n    serve \"lsp\" {}\n", work))
-		host = strings.Replace(host, `features"]`, fmt.Sprintf(`features", %q]`, folders), 1)
-		config := written(t, filepath.Dir(script), "config.hcl", fmt.Sprintf("supervisor { state_dir = %q }\n%s\n", filepath.Join(filepath.Dir(script), "state"), host))
-		socket := filepath.Join(filepath.Dir(script), "sock")
-		defer runProgram(t, program, "run", "-c", config, "--socket", socket)()
-		cmd := exec.CommandContext(ctx(t), nvim, "--headless", "--clean", "-i", "NONE", file, "-c", "luafile "+script)
-		cmd.Env = append(os.Environ(), "HOME="+filepath.Dir(script), "TMPDIR="+filepath.Dir(script), "HOSTSUP_SOCKET="+socket, "PROGRAM="+program)
-		out, err := cmd.CombinedOutput()
-		if got := strings.TrimSpace(strings.ReplaceAll(string(out), "\r", "")); err != nil || !strings.HasSuffix(got, "all is well") {
-			t.Errorf("%v: %s", err, got)
-		}
+		runNeovim(t, strings.Replace(host, `features"]`, fmt.Sprintf(`features", %q]`, folders), 1), file, neovimTyping)
 		saved, err := os.ReadFile(file)
 		same(t, string(saved), "because 1 one\none two\n")
 		if err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// runNeovim runs a script in Neovim, which edits a file and can attach to the host of a configuration.
+func runNeovim(t *testing.T, host, file, script string) {
+	t.Helper()
+	nvim, program, dir := peer(t, "nvim"), hostsupBinary(t), t.TempDir()
+	client := written(t, dir, "client.lua", script)
+	config := written(t, dir, "config.hcl", fmt.Sprintf("supervisor { state_dir = %q }\n%s\n", filepath.Join(dir, "state"), host))
+	socket := filepath.Join(dir, "sock")
+	defer runProgram(t, program, "run", "-c", config, "--socket", socket)()
+	cmd := exec.CommandContext(ctx(t), nvim, "--headless", "--clean", "-i", "NONE", file, "-c", "luafile "+client)
+	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, "HOSTSUP_SOCKET="+socket, "PROGRAM="+program)
+	out, err := cmd.CombinedOutput()
+	if got := strings.TrimSpace(strings.ReplaceAll(string(out), "\r", "")); err != nil || !strings.HasSuffix(got, "all is well") {
+		t.Errorf("%v: %s", err, got)
+	}
 }
 
 const neovimTyping = `

@@ -29,7 +29,7 @@ func (s *services) openDoor(h *supervisor.Host, svc *service.Service) {
 		door = append(door, attach.DoorServer{Protocol: jsonrpc.Lines(jsonrpc.Options{}), Serve: own.mcp.Serve})
 	}
 	if spec.LSP != nil {
-		own.lsp = s.newLSP(h, e, spec.LSP)
+		own.lsp = s.newLSP(h, svc, e, spec.LSP)
 		door = append(door, attach.DoorServer{Protocol: jsonrpc.Headers(jsonrpc.Options{}), Serve: own.lsp.Serve})
 	}
 	if door != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/output"
 	"github.com/hostsup/hostsup/workbench/questions"
+	"github.com/hostsup/hostsup/workbench/status"
 	"github.com/hostsup/hostsup/workbench/tools"
 	"github.com/hostsup/hostsup/workbench/window"
 )
@@ -24,6 +25,8 @@ type editor struct {
 	bench  *workbench.Workbench
 	hosts  map[string]*attached // by name
 	guards *guards
+
+	commands commandRuns
 }
 
 // attached is the interceptor of a host.
@@ -83,7 +86,7 @@ func (s *services) openEditor(h *supervisor.Host) {
 	e := s.editors[name]
 	if e == nil {
 		g := &guards{}
-		e = &editor{s.workbenchOf(h, p, g), map[string]*attached{}, g}
+		e = &editor{bench: s.workbenchOf(h, p, g), hosts: map[string]*attached{}, guards: g}
 		if s.editors == nil {
 			s.editors = map[string]*editor{}
 		}
@@ -102,6 +105,9 @@ func (s *services) openEditor(h *supervisor.Host) {
 		resolve()
 		return nil
 	}
+	shown := workbench.Find[*status.Service](e.bench)
+	a.own.Changed = func(t lifecycle.Transition) { shown.SetStarting(h.Name(), t.To == lifecycle.Starting) }
+	a.own.Closed = func() { shown.SetStarting(h.Name(), false) }
 	// The first start of a host may have begun already, and is then not announced. Code of a life that
 	// is up could have changed where the paths of its policy lead.
 	state := h.State()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
@@ -12,11 +13,9 @@ import (
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/status"
 	"github.com/hostsup/hostsup/workbench/tools"
 )
-
-// methodCommand executes a command in the host of its extension, which is activated first.
-const methodCommand = "ExtHostCommands.$executeContributedCommand"
 
 // newMCP returns an MCP server of a host.
 func (s *services) newMCP(h *supervisor.Host, svc *service.Service, e *editor, allowed *plan.MCP) *mcp.Server {
@@ -44,8 +43,9 @@ func (s *services) newMCP(h *supervisor.Host, svc *service.Service, e *editor, a
 					out = append(out, modelTool(work, t))
 				}
 			}
+			by := mcp.Contributors(offers.Manifests)
 			for _, c := range mcp.Commands(offers.Commands, offers.Manifests, allowed.Commands) {
-				c.Invoke = command(h, c.ID)
+				c.Invoke = command(h, e, by[c.ID], c.ID)
 				out = append(out, c)
 			}
 			mcp.Names(out)
@@ -74,15 +74,27 @@ func modelTool(all *tools.Service, t tools.Tool) mcp.Tool {
 	}
 }
 
-// command returns what executes a command with the input {"arguments": […]}.
-func command(h *supervisor.Host, id string) func(context.Context, json.RawMessage, func(mcp.Progress)) (*mcp.Result, error) {
-	return func(ctx context.Context, input json.RawMessage, _ func(mcp.Progress)) (*mcp.Result, error) {
+// command returns what executes a command of an extension with the input {"arguments": […]}.
+func command(h *supervisor.Host, e *editor, extension, id string) func(context.Context, json.RawMessage, func(mcp.Progress)) (*mcp.Result, error) {
+	return func(ctx context.Context, input json.RawMessage, report func(mcp.Progress)) (*mcp.Result, error) {
 		var in struct{ Arguments []any }
 		if err := json.Unmarshal(input, &in); err != nil {
 			return nil, &codec.Error{Name: codec.NameInvalidParams, Message: fmt.Sprintf("an object with a list, arguments, expected: %v", err)}
 		}
-		var out json.RawMessage
-		if err := h.Call(ctx, methodCommand, workbench.Params(append([]any{id}, in.Arguments...)...), &out); err != nil {
+		out, err := e.execute(ctx, h, extension, id, in.Arguments, func(u status.Update) {
+			if u.Ended {
+				return
+			}
+			p := mcp.Progress{Message: strings.TrimPrefix(u.Title+": "+u.Message, ": "), Done: -1}
+			if u.Message == "" {
+				p.Message = u.Title
+			}
+			if u.Percent != nil {
+				p.Done = *u.Percent / 100
+			}
+			report(p)
+		})
+		if err != nil {
 			return nil, downError(err)
 		}
 		return mcp.CommandResult(out), nil

@@ -10,7 +10,9 @@ type capabilities struct {
 			ResourceOperations []string
 		}
 	}
+	Window       struct{ WorkDoneProgress bool }
 	TextDocument struct {
+		Synchronization  struct{ WillSave, WillSaveWaitUntil bool }
 		Hover            struct{ ContentFormat []string }
 		OnTypeFormatting struct{ DynamicRegistration bool }
 		SignatureHelp    struct {
@@ -48,13 +50,20 @@ func (c *capabilities) can(operation string) bool {
 	return e.DocumentChanges && slices.Contains(e.ResourceOperations, operation)
 }
 
+// announcesSaves reports whether the client tells that it is about to save a document, and cannot ask what is to
+// be changed before. A client that can do both would have extensions take part twice.
+func (c *capabilities) announcesSaves() bool {
+	can := c.TextDocument.Synchronization
+	return can.WillSave && !can.WillSaveWaitUntil
+}
+
 // offered are the capabilities of the server. Which extensions will register what is not known before
 // they are active, so that all that can be asked is offered.
 func (c *session) offered() map[string]any {
 	resolves := map[string]bool{"resolveProvider": true}
 	out := map[string]any{
 		"positionEncoding": "utf-16",
-		"textDocumentSync": map[string]any{"openClose": true, "change": 2, "willSaveWaitUntil": true, "save": map[string]bool{"includeText": false}},
+		"textDocumentSync": map[string]any{"openClose": true, "change": 2, "willSave": c.caps.announcesSaves(), "willSaveWaitUntil": true, "save": map[string]bool{"includeText": false}},
 		"hoverProvider":    true, "definitionProvider": true, "declarationProvider": true, "typeDefinitionProvider": true,
 		"implementationProvider": true, "referencesProvider": true, "documentHighlightProvider": true,
 		"documentSymbolProvider":  true,
@@ -74,7 +83,7 @@ func (c *session) offered() map[string]any {
 		"linkedEditingRangeProvider": true,
 		"inlineCompletionProvider":   true,
 		"documentLinkProvider":       map[string]any{},
-		"executeCommandProvider":     map[string]any{"commands": []string{c.s.commandName()}},
+		"executeCommandProvider":     map[string]any{"commands": []string{c.s.commandName()}, "workDoneProgress": true},
 	}
 	c.offerTriggered(out)
 	return out

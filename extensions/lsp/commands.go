@@ -9,6 +9,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/language"
+	"github.com/hostsup/hostsup/workbench/status"
 	"github.com/hostsup/hostsup/workbench/text"
 )
 
@@ -71,13 +72,13 @@ func (c *session) which(p *request) (language.Command, error) {
 }
 
 // execute executes a command. What it changes in documents is sent to the client before the answer.
-func (c *session) execute(ctx context.Context, p *request) (any, error) {
+func (c *session) execute(ctx context.Context, p *request, report func(status.Update)) (any, error) {
 	of, err := c.which(p)
 	if err != nil {
 		return nil, err
 	}
 	before := c.s.dirty()
-	out, err := c.s.opt.Execute(ctx, of.ID, of.Arguments)
+	out, err := c.s.opt.Execute(ctx, of.ID, of.Arguments, report)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ type view struct {
 	seen    int  // the version of the document that had the text last
 	sending bool // the client was asked to make changes of an extension, and has not answered
 
+	saving   chan struct{}  // extensions take part in a save, until it is closed; nil: they do not
 	answered *text.Text     // what a save of the client is to have; nil: the client has answered that since
 	tokens   semanticTokens // what the client got last
 }
@@ -160,11 +161,28 @@ func (s *Server) saved(c *session, uri workbench.URI) error {
 	}
 	s.mu.Lock()
 	v := s.find(c, uri.String())
-	s.mu.Unlock()
-	if v == nil {
-		return nil
+	var saving chan struct{}
+	if v != nil {
+		saving = v.saving
 	}
-	return v.open.Saved()
+	s.mu.Unlock()
+	switch {
+	case v == nil:
+		return nil
+	case saving == nil:
+		return v.open.Saved()
+	}
+	c.work.Go(func() { // a save comes after what extensions do before it
+		select {
+		case <-saving:
+		case <-c.ctx.Done():
+			return
+		}
+		if err := v.open.Saved(); err != nil {
+			c.log("textDocument/didSave: " + err.Error())
+		}
+	})
+	return nil
 }
 
 // close ends the view of a client. The document gets the text of another client that has it open, or
@@ -197,6 +215,11 @@ func (s *Server) close(c *session, key string) {
 func (s *Server) deliver(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.deliverLocked(key)
+}
+
+// deliverLocked is deliver. The caller must hold mu.
+func (s *Server) deliverLocked(key string) {
 	list := s.views[key]
 	if len(list) == 0 {
 		return
@@ -271,11 +294,15 @@ func (c *session) versions() map[string]int {
 	return out
 }
 
-// notified carries out a notification about a document.
+// notified carries out a notification.
 func (c *session) notified(method string, params json.RawMessage) error {
+	if method == "window/workDoneProgress/cancel" {
+		return c.cancelProgress(params)
+	}
 	var p struct {
 		TextDocument   textDocumentItem
 		ContentChanges []contentChange
+		Reason         int
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
 		return err
@@ -290,6 +317,8 @@ func (c *session) notified(method string, params json.RawMessage) error {
 	switch method {
 	case "textDocument/didChange":
 		return c.s.change(c, uri, p.TextDocument.Version, p.ContentChanges)
+	case "textDocument/willSave":
+		return c.s.announced(c, uri, documents.SaveReason(p.Reason))
 	case "textDocument/didSave":
 		return c.s.saved(c, uri)
 	case "textDocument/didClose":

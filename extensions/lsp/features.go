@@ -41,6 +41,7 @@ type request struct {
 	Item             hierarchyItem
 	Command          string
 	Arguments        []json.RawMessage
+	WorkDoneToken    any // a text or a number
 
 	uri workbench.URI
 	raw json.RawMessage

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hostsup/hostsup/actors"
@@ -20,6 +21,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/documents"
 	"github.com/hostsup/hostsup/workbench/language"
+	"github.com/hostsup/hostsup/workbench/status"
 )
 
 func TestKinds(t *testing.T) {
@@ -125,7 +127,12 @@ func TestWorkspaceEdits(t *testing.T) {
 // served is a server without hosts, and a client of it.
 type served struct {
 	*Server
-	docs  *documents.Service
+	docs *documents.Service
+
+	status  *status.Service
+	running atomic.Bool
+	report  func(ctx context.Context, report func(status.Update)) // called by a command
+
 	wire  codec.Session
 	near  net.Conn
 	got   chan codec.Message
@@ -136,11 +143,18 @@ type served struct {
 func server(t *testing.T, execute func(context.Context, string, []json.RawMessage) (json.RawMessage, error)) *served {
 	t.Helper()
 	docs := documents.New(documents.Options{})
-	s := &served{docs: docs, got: make(chan codec.Message, 100), ended: make(chan error, 1)}
+	s := &served{docs: docs, status: status.New(status.Options{Report: func(status.Event) {}}), got: make(chan codec.Message, 100), ended: make(chan error, 1)}
 	s.Server = New(Options{
 		Host: "code", Start: func(context.Context) error { return nil }, Documents: docs, Language: language.New(language.Options{Documents: docs}),
 		Diagnostics: diagnostics.New(), Known: func(id string) bool { return id == "acme" },
-		Allowed: func(id string) bool { return strings.HasPrefix(id, "may.") }, Execute: execute,
+		Allowed:  func(id string) bool { return strings.HasPrefix(id, "may.") },
+		Progress: s.status, Running: s.running.Load,
+		Execute: func(ctx context.Context, id string, args []json.RawMessage, report func(status.Update)) (json.RawMessage, error) {
+			if s.report != nil {
+				s.report(ctx, report)
+			}
+			return execute(ctx, id, args)
+		},
 	})
 	near, far := net.Pipe()
 	s.near, s.wire = near, jsonrpc.Headers(jsonrpc.Options{}).Open(codec.Limits{})

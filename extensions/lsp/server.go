@@ -14,6 +14,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/documents"
 	"github.com/hostsup/hostsup/workbench/language"
+	"github.com/hostsup/hostsup/workbench/status"
 )
 
 // Options configures a [Server]. All but Log and MaxMessage must be set.
@@ -31,8 +32,13 @@ type Options struct {
 	Known func(id string) bool
 	// Allowed reports whether clients can execute a command that no extension has offered to them.
 	Allowed func(command string) bool
-	// Execute executes a command of an extension, and returns its result as JSON.
-	Execute func(ctx context.Context, command string, args []json.RawMessage) (json.RawMessage, error)
+	// Execute executes a command of an extension, and returns its result as JSON. It calls report with the
+	// progress of the command until it returns.
+	Execute func(ctx context.Context, command string, args []json.RawMessage, report func(status.Update)) (json.RawMessage, error)
+	// Progress has what clients are shown of the work of extensions.
+	Progress *status.Service
+	// Running reports whether the host is up.
+	Running func() bool
 }
 
 // Server serves LSP clients. It must be made with [New]. It is safe for concurrent use.
@@ -96,6 +102,7 @@ func (s *Server) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 	defer s.opt.Diagnostics.Subscribe(c.noteProblems)()
 	c.work.Go(c.publish)
 	c.work.Go(c.register)
+	c.work.Go(c.showProgress)
 	err = c.read()
 	if cause := context.Cause(own.Context); cause != nil {
 		err = cause

@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/internal/version"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/language"
+	"github.com/hostsup/hostsup/workbench/status"
 )
 
 // Codes of errors of JSON-RPC and of LSP.
@@ -56,6 +57,9 @@ type session struct {
 	problems    map[string]workbench.URI // to be published
 	wake        chan struct{}            // has room for one
 	providers   chan struct{}            // likewise
+	begun       chan struct{}            // closed when started is true
+	cancelers   map[string][]string      // ids of progress that the client cancels, by its token
+	claimed     map[string]bool          // progress that belongs to a request of the client, by id
 	lastTokens  int                      // the id of semantic tokens; the mutex of the server guards it
 }
 
@@ -64,6 +68,7 @@ func newSession(ctx context.Context, s *Server, rw io.ReadWriteCloser) *session 
 		s: s, rw: rw, ctx: ctx, wire: jsonrpc.Headers(jsonrpc.Options{}).Open(codec.Limits{Frame: s.opt.MaxMessage}),
 		open: map[uint32]context.CancelFunc{}, asked: map[uint32]chan *codec.Message{}, offers: map[int]language.Command{},
 		problems: map[string]workbench.URI{}, wake: make(chan struct{}, 1), providers: make(chan struct{}, 1),
+		begun: make(chan struct{}), cancelers: map[string][]string{}, claimed: map[string]bool{},
 	}
 }
 
@@ -138,6 +143,9 @@ func (c *session) ask(method string, params any, out any) error {
 		if m.Err != nil {
 			return m.Err
 		}
+		if len(m.Result) == 0 { // null
+			return nil
+		}
 		return json.Unmarshal(m.Result, out)
 	case <-c.ctx.Done():
 		return context.Cause(c.ctx)
@@ -195,21 +203,25 @@ func (c *session) notification(m *codec.Message) {
 	}
 	if m.Method == "initialized" {
 		c.mu.Lock()
+		if !c.started {
+			close(c.begun)
+		}
 		c.started = true
 		c.mu.Unlock()
 		wake(c.wake)
 		wake(c.providers)
 		return
 	}
-	if err := c.notified(m.Method, json.RawMessage(m.Params)); err != nil && isDocument(m.Method) {
+	if err := c.notified(m.Method, json.RawMessage(m.Params)); err != nil && isKnown(m.Method) {
 		c.log(m.Method + ": " + err.Error())
 	}
 }
 
-// isDocument reports whether a notification is about a document.
-func isDocument(method string) bool {
+// isKnown reports whether a notification is carried out, so that the client is told why it was not.
+func isKnown(method string) bool {
 	switch method {
-	case "textDocument/didOpen", "textDocument/didChange", "textDocument/didSave", "textDocument/didClose":
+	case "textDocument/didOpen", "textDocument/didChange", "textDocument/willSave", "textDocument/didSave", "textDocument/didClose",
+		"window/workDoneProgress/cancel":
 		return true
 	}
 	return false
@@ -235,14 +247,16 @@ func (c *session) request(m codec.Message) {
 		early = &codec.Error{Code: codeNotInitialized, Message: "initialize is expected first, " + m.Method}
 	case ready && m.Method == "initialize":
 		early = &codec.Error{Code: codeInvalidRequest, Message: "initialize was sent twice"}
-	case m.Method != "initialize" && m.Method != "shutdown":
+	case m.Method == "initialize":
+		_ = json.Unmarshal(m.Params, &struct{ WorkDoneToken *any }{&p.WorkDoneToken}) // it is read as a whole later
+	case m.Method != "shutdown":
 		early = c.prepare(&p, &m)
 	}
 	c.work.Go(func() {
 		var out any
 		err := early
 		if err == nil {
-			out, err = c.answer(ctx, &m, &p)
+			out, err = c.withProgress(&p, func(report func(status.Update)) (any, error) { return c.answer(ctx, &m, &p, report) })
 		}
 		answer := codec.Message{Kind: codec.Response, ID: m.ID}
 		if err == nil {
@@ -281,14 +295,14 @@ func (c *session) prepare(p *request, m *codec.Message) error {
 	return c.s.use(c, p.uri)
 }
 
-func (c *session) answer(ctx context.Context, m *codec.Message, p *request) (any, error) {
+func (c *session) answer(ctx context.Context, m *codec.Message, p *request, report func(status.Update)) (any, error) {
 	switch m.Method {
 	case "initialize":
 		return c.initialize(ctx, json.RawMessage(m.Params))
 	case "shutdown":
 		return nil, nil
 	case "workspace/executeCommand":
-		return c.execute(ctx, p)
+		return c.execute(ctx, p, report)
 	}
 	f := features[m.Method]
 	if f == nil {

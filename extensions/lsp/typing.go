@@ -3,6 +3,7 @@ package lsp
 import (
 	"context"
 
+	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/documents"
 	"github.com/hostsup/hostsup/workbench/language"
 )
@@ -73,4 +74,32 @@ func willSave(ctx context.Context, c *session, p *request) (any, error) {
 	now, _ := v.open.Text()
 	v.answered = now
 	return difference(v.text, now), nil
+}
+
+// announced lets extensions take part in a save of a client that does not wait for them. What they change is
+// sent to it afterwards, as all that extensions change.
+func (s *Server) announced(c *session, uri workbench.URI, reason documents.SaveReason) error {
+	if err := s.use(c, uri); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.find(c, uri.String())
+	if v == nil || v.sending {
+		return nil
+	}
+	done := make(chan struct{})
+	v.saving, v.sending = done, true // the text of the client does not undo what extensions change
+	c.work.Go(func() {
+		err := v.open.WillSave(c.ctx, reason)
+		s.mu.Lock()
+		v.saving, v.sending = nil, false
+		s.deliverLocked(v.key)
+		s.mu.Unlock()
+		close(done)
+		if err != nil {
+			c.log("textDocument/willSave: " + err.Error())
+		}
+	})
+	return nil
 }

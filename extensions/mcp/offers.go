@@ -43,6 +43,37 @@ func Commands(ids []string, manifests []json.RawMessage, patterns []string) []To
 	return out
 }
 
+// Contributors returns the ids of the extensions that contribute commands, by the ids of the commands.
+// Commands that extensions register without a word in their manifests, which are descriptions of
+// extensions, are not among them.
+func Contributors(manifests []json.RawMessage) map[string]string {
+	out := map[string]string{}
+	for _, raw := range manifests {
+		var d struct {
+			Publisher, Name  string
+			ActivationEvents []string
+		}
+		if json.Unmarshal(raw, &d) != nil || d.Publisher == "" {
+			continue
+		}
+		var ids []string
+		for _, c := range contributed(raw) {
+			ids = append(ids, c.Command)
+		}
+		for _, event := range d.ActivationEvents {
+			if id, ok := strings.CutPrefix(event, "onCommand:"); ok {
+				ids = append(ids, id)
+			}
+		}
+		for _, id := range ids {
+			if _, taken := out[id]; !taken {
+				out[id] = d.Publisher + "." + d.Name
+			}
+		}
+	}
+	return out
+}
+
 // contribution is a command of a manifest.
 type contribution struct {
 	Command  string

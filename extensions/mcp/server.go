@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"reflect"
 	"sync"
@@ -228,6 +229,38 @@ func (s *Server) handler(t Tool) sdk.ToolHandler {
 	}
 }
 
+// scale makes numbers of progress that only increase, as MCP demands. Reports without a number count 1 each.
+// The first one with a number ends that: the total is what was counted by then, and 1. A number that does not
+// increase becomes the next one that a float64 can have.
+type scale struct {
+	counted, last float64
+	known         bool // the total is
+	reported      bool
+}
+
+// next returns the numbers of a report; total is 0 if it is not known.
+func (s *scale) next(done float64) (progress, total float64) {
+	least := 0.0
+	if s.reported {
+		least = math.Nextafter(s.last, math.Inf(1))
+	}
+	s.reported = true
+	switch {
+	case done >= 0:
+		s.known = true
+		s.last = max(least, s.counted+done)
+	case s.known:
+		s.last = least
+	default:
+		s.counted++
+		s.last = s.counted
+	}
+	if s.known {
+		total = s.counted + 1
+	}
+	return s.last, total
+}
+
 // reporter returns what sends the progress of a call, in order, without blocking the caller on a
 // client that does not read: while one report is sent, only the latest later one is kept.
 func (s *Server) reporter(ctx context.Context, q *sdk.CallToolRequest) func(Progress) {
@@ -237,23 +270,20 @@ func (s *Server) reporter(ctx context.Context, q *sdk.CallToolRequest) func(Prog
 	}
 	var mu sync.Mutex
 	var latest *Progress
-	sending, steps := false, 0
+	sending, numbers := false, scale{}
 	send := func() {
 		for {
 			mu.Lock()
 			p := latest
 			latest = nil
 			sending = p != nil
-			steps++
-			n := float64(steps)
-			mu.Unlock()
 			if p == nil {
+				mu.Unlock()
 				return
 			}
-			out := &sdk.ProgressNotificationParams{ProgressToken: token, Message: p.Message, Progress: n}
-			if p.Done >= 0 {
-				out.Progress, out.Total = p.Done, 1
-			}
+			out := &sdk.ProgressNotificationParams{ProgressToken: token, Message: p.Message}
+			out.Progress, out.Total = numbers.next(p.Done)
+			mu.Unlock()
 			_ = q.Session.NotifyProgress(ctx, out) // the error is the end of the session
 		}
 	}

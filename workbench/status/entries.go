@@ -100,7 +100,7 @@ func (s *Service) disposeEntry(c *workbench.Call) (any, error) {
 
 // State returns what the extensions of a host show now; of all hosts if host is "".
 func (s *Service) State(host string) State {
-	out := State{Entries: []Entry{}, Progress: []Progress{}}
+	out := State{Entries: []Entry{}, Progress: s.Running(host)}
 	s.mu.Lock()
 	for name, on := range s.shown {
 		if host != "" && name != host {
@@ -109,25 +109,42 @@ func (s *Service) State(host string) State {
 		for _, e := range on.entries {
 			out.Entries = append(out.Entries, e.Entry)
 		}
-		for _, p := range on.running {
-			out.Progress = append(out.Progress, p.state())
-		}
 	}
 	s.mu.Unlock()
 	for i := range out.Entries {
 		e := &out.Entries[i]
 		s.redact(&e.Text, &e.Detail)
 	}
-	for i := range out.Progress {
-		p := &out.Progress[i]
-		s.redact(&p.Title, &p.Message)
-	}
 	slices.SortFunc(out.Entries, func(a, b Entry) int {
 		return cmp.Or(strings.Compare(a.Host, b.Host), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Extension, b.Extension),
 			strings.Compare(a.Name, b.Name), strings.Compare(a.Text, b.Text))
 	})
-	slices.SortFunc(out.Progress, func(a, b Progress) int { return cmp.Or(a.Started.Compare(b.Started), strings.Compare(a.ID, b.ID)) })
 	return out
+}
+
+// Running returns the progress that is running in a host, oldest first; in all hosts if host is "".
+func (s *Service) Running(host string) []Progress {
+	out := []Progress{}
+	s.mu.Lock()
+	for name, on := range s.shown {
+		if host != "" && name != host {
+			continue
+		}
+		for _, p := range on.running {
+			out = append(out, p.state())
+		}
+	}
+	s.mu.Unlock()
+	for i := range out {
+		s.redact(&out[i].Title, &out[i].Message)
+	}
+	return inOrder(out)
+}
+
+// inOrder sorts progress, oldest first.
+func inOrder(list []Progress) []Progress {
+	slices.SortFunc(list, func(a, b Progress) int { return cmp.Or(a.Started.Compare(b.Started), strings.Compare(a.ID, b.ID)) })
+	return list
 }
 
 func (s *Service) redact(texts ...*string) {

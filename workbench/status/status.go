@@ -108,6 +108,9 @@ type Service struct {
 	lastID  int                  // of a listener
 	changed map[int]func()
 	closed  bool
+
+	starting  map[string]Progress // by host
+	lastStart int
 }
 
 // New returns the service.
@@ -115,7 +118,9 @@ func New(opt Options) *Service {
 	if opt.Redact == nil {
 		opt.Redact = func(text string) string { return text }
 	}
-	return &Service{opt: opt, shown: map[string]*shown{}, byID: map[string]*progress{}, changed: map[int]func(){}}
+	return &Service{
+		opt: opt, shown: map[string]*shown{}, byID: map[string]*progress{}, changed: map[int]func(){}, starting: map[string]Progress{},
+	}
 }
 
 // Of returns the service of a host. The error is [extensions.ErrNoExtensions] for a host that is not
