@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: all test lint fuzz confine-faults confine-model simulate build bench cover clean
+.PHONY: all test lint fuzz confine-faults confine-model simulate soak build bench cover clean
 
 all: build
 
@@ -23,6 +23,9 @@ confine-model: ## random grants, links and renames against a model: SEEDS cases 
 
 simulate: ## stories of the simulated tree, of new seeds, until one fails
 	GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1 CGO_ENABLED=0 $(GO) test ./simulation -count 1 -timeout 0 -v -run '^TestSeeds$$' -forever -first $${FIRST:-$$(date +%s)000}
+
+soak: ## pairs of faults on real processes, for SOAK (default 2h)
+	CGO_ENABLED=0 $(GO) test ./integration/faults -count 1 -timeout 0 -v -run TestPairs -pairs $${SOAK:-2h} -seed $${SEED:-$$(date +%s)}
 
 build: ## the binary, static, into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/hostsup
