@@ -95,7 +95,7 @@ var variable = []struct {
 func Normal(text string) string {
 	for _, v := range variable {
 		text = v.what.ReplaceAllStringFunc(text, func(found string) string {
-			if v.name == "<id>" && len(found) < 6 { // a word such as "e2" or "1d" is none
+			if v.name == "<id>" && len(found) < 6 { // a word such as "e2" or "1d" is no id
 				return found
 			}
 			if lead := found[0]; v.name == "<path>" && strings.ContainsRune(" \t\"'(=:[", rune(lead)) {

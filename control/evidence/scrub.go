@@ -75,7 +75,7 @@ const minSecret = 8
 // secretValues returns the values of variables whose names tell that they are secret, longest first.
 func secretValues(env map[string]string) (values []string) {
 	for name, v := range env {
-		if len(v) >= minSecret && secretName.MatchString(name) && !strings.HasPrefix(v, "/") { // a path of a file with it is none
+		if len(v) >= minSecret && secretName.MatchString(name) && !strings.HasPrefix(v, "/") { // the path of a file that has a secret is no secret
 			values = append(values, v)
 		}
 	}

@@ -20,7 +20,7 @@ type Gate struct {
 	mu    sync.Mutex
 	life  uint64
 	open  int           // calls that the life was sent and has not answered
-	quiet chan struct{} // closed when there are none; nil: it is not waited for
+	quiet chan struct{} // closed when no call is open; nil: it is not waited for
 }
 
 // Outbound is an [actors.Interceptor] function: it holds what comes to a gate that is shut.
