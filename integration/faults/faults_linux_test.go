@@ -327,14 +327,8 @@ func (w *world) removeCgroup(r *rand.Rand) {
 
 // killKeeper kills what ends the hosts when the supervisor does not.
 func (w *world) killKeeper() {
-	all, _ := filepath.Glob("/proc/[0-9]*/status")
-	for _, path := range all {
-		b, _ := os.ReadFile(path)
-		if !strings.Contains(string(b), fmt.Sprintf("\nPPid:\t%d\n", w.cmd.Process.Pid)) {
-			continue
-		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.HasPrefix(string(line), "hostsup-keeper") {
+	for _, pid := range w.helpers() {
+		if program(pid) == "hostsup-keeper" {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}

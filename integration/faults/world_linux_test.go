@@ -136,6 +136,9 @@ func (w *world) hcl() string {
 			command = demo("ignore-term")
 		}
 		host(hostName(n), command, "")
+		if n < sandboxed {
+			b.WriteString("  sandbox {\n    level = \"landlock\"\n    exec  = [self]\n  }\n")
+		}
 		b.WriteString("}\n")
 	}
 	host("lines", fmt.Sprintf("[%q]", self), fmt.Sprintf(", %s = %q", lines, "1"))
@@ -151,6 +154,9 @@ func (w *world) hcl() string {
 func demo(how string) string {
 	return fmt.Sprintf(`["env", "HOSTSUP_DEMO_START=%s", self, "demo-host"]`, how)
 }
+
+// sandboxed is how many hosts are confined: h0, h1 and so on.
+const sandboxed = 5
 
 // deaf is the host that ignores SIGTERM.
 const deaf = hosts - 1

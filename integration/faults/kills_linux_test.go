@@ -1,0 +1,138 @@
+package faults
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/poll"
+)
+
+var kills = flag.Int("kills", 0, "how many processes TestKills kills; default: 30, in CI 300")
+
+// TestKills kills the supervisor, or one of the processes by which it starts and ends hosts, at
+// random moments, most of them within starts. Each time all hosts are gone with the supervisor,
+// or run once again, and not a moment does a confined one run without its filter.
+func TestKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes")
+	}
+	n := *kills
+	if n == 0 {
+		n = 30
+		if os.Getenv("HOSTSUP_REQUIRE_PEERS") == "1" {
+			n = 300
+		}
+	}
+	w := newWorld(t)
+	r := rand.New(rand.NewPCG(*seed, 2))
+	stop := make(chan struct{})
+	var watch sync.WaitGroup
+	looks := 0
+	watch.Go(func() {
+		for {
+			looks += w.confined()
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+	defer func() {
+		close(stop)
+		if watch.Wait(); looks == 0 {
+			t.Error("no confined host was seen")
+		}
+	}()
+	killed := map[string]int{}
+	for range n {
+		what := w.kill(r)
+		killed[what]++
+		if what == "supervisor" {
+			<-w.exited
+			if !poll.Within(patience, func() bool { return len(w.marked()) == 0 }) {
+				t.Fatalf("after %s the supervisor is gone, and its hosts are not: %v", patience, w.marked())
+			}
+			w.start()
+			if r.IntN(2) == 0 { // the next one may die in the start of the hosts
+				<-time.After(time.Duration(r.IntN(400)) * time.Millisecond)
+				continue
+			}
+		} else if r.IntN(2) == 0 {
+			continue
+		}
+		w.revive()
+		w.whole(time.Now())
+	}
+	w.revive()
+	w.whole(time.Now())
+	w.given()
+	t.Logf("killed: %v", killed)
+}
+
+// kill kills the supervisor or one of its helpers, and returns which.
+func (w *world) kill(r *rand.Rand) string {
+	pids := w.helpers()
+	if len(pids) == 0 || r.IntN(3) == 0 {
+		_ = w.cmd.Process.Kill()
+		return "supervisor"
+	}
+	pid := pids[r.IntN(len(pids))]
+	name := program(pid)
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	return name
+}
+
+// helpers returns the children of the supervisor that are no hosts.
+func (w *world) helpers() []int {
+	var out []int
+	all, _ := filepath.Glob("/proc/[0-9]*/status")
+	for _, path := range all {
+		b, _ := os.ReadFile(path)
+		if !strings.Contains(string(b), fmt.Sprintf("\nPPid:\t%d\n", w.cmd.Process.Pid)) {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if strings.HasPrefix(program(pid), "hostsup-") {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// program returns the name by which a process was started.
+func program(pid int) string {
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	name, _, _ := strings.Cut(string(line), "\x00")
+	return name
+}
+
+// confined looks at all processes of the hosts that are to be confined, and returns how many
+// there are.
+func (w *world) confined() (n int) {
+	for pid, host := range w.marked() {
+		h, err := strconv.Atoi(strings.TrimPrefix(host, "h"))
+		if err != nil || h >= sandboxed {
+			continue
+		}
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err != nil || !bytes.Contains(line, []byte("demo-host")) {
+			continue
+		}
+		if n++; !strings.Contains(string(b), "\nSeccomp:\t2\n") {
+			w.clients.bad("process %d of host %s runs without its filter:\n%s", pid, host, b)
+		}
+	}
+	return n
+}
