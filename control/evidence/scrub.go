@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"cmp"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,12 +12,11 @@ import (
 const label = "[redacted]"
 
 // forms are the texts that are taken out. Where a pattern has a group named keep, it stays.
-// The characters of a token need no escapes in JSON, so that a document stays one.
 var forms = []*regexp.Regexp{
 	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z)`),
-	regexp.MustCompile(`(?i)(?P<keep>\b(?:proxy-)?authorization\\?["']?\s*[:=,]\s*\\?["']?(?:(?:bearer|basic|digest|token|negotiate|apikey)\s+)?)[^\s"'\\,;\]}]+`),
+	regexp.MustCompile(`(?i)(?P<keep>\b(?:proxy-)?authorization(?:\\?["'])?\s*[:=,]\s*(?:\\?["'])?(?:(?:bearer|basic|digest|token|negotiate|apikey)\s+)?)[^\s"'\\,;\]}]+`),
 	regexp.MustCompile(`(?i)(?P<keep>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{16,}`),
-	regexp.MustCompile(`(?i)(?P<keep>\b(?:set-)?cookie\\?["']?\s*[:=]\s*\\?["']?)[^\r\n"\\]+`),
+	regexp.MustCompile(`(?i)(?P<keep>\b(?:set-)?cookie(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?)[^\r\n"\\]+`),
 	// A member, a variable or a parameter with a telling name.
 	regexp.MustCompile(`(?i)(?P<keep>"[\w.-]*(?:password|passwd|passphrase|secret|credential|private_?key|api_?key|access_?key|auth_?token|access_?token|refresh_?token|id_?token|session_?token)[\w.-]*"\s*:\s*")(?:[^"\\]|\\.)+`),
 	regexp.MustCompile(`(?i)(?P<keep>"token"\s*:\s*")(?:[^"\\]|\\.){8,}`),
@@ -59,10 +59,55 @@ func Scrub(text string) string {
 	if !hints.MatchString(text) {
 		return text
 	}
+	out := scrub(text)
+	if out != text && !json.Valid([]byte(out)) && json.Valid([]byte(text)) {
+		return scrubDocument(text)
+	}
+	return out
+}
+
+func scrub(text string) string {
 	for i, f := range forms {
 		text = f.ReplaceAllString(text, replacements[i])
 	}
 	return text
+}
+
+// scrubDocument scrubs each text of a JSON document by itself. It is for a document in which
+// a form begins within an escape: the n of \npm_… is a line break, not the first letter of a token.
+func scrubDocument(text string) string {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var doc any
+	if d.Decode(&doc) != nil {
+		return label
+	}
+	out, err := json.Marshal(scrubValue(doc))
+	if err != nil {
+		return label
+	}
+	return string(out)
+}
+
+func scrubValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return scrub(v)
+	case []any:
+		for i := range v {
+			v[i] = scrubValue(v[i])
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, value := range v {
+			if _, text := value.(string); text && secretName.MatchString(name) {
+				value = label
+			}
+			out[scrub(name)] = scrubValue(value)
+		}
+		return out
+	}
+	return v
 }
 
 // secretName matches names of variables whose values are secret.

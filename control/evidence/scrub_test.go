@@ -56,6 +56,16 @@ func TestScrubbedJSONStaysJSON(t *testing.T) {
 	}
 }
 
+// TestFormsWithinEscapes has forms that begin with the letter of an escape.
+func TestFormsWithinEscapes(t *testing.T) {
+	token := tokens[0]
+	for _, text := range []string{`{"a":"x\npm_` + strings.Repeat("a1", 18) + `"}`, `{"a":"Authorization:\ufffdx","password":"` + token + `","b":["\rk_live_` + strings.Repeat("a1", 12) + `"],"n":1.50}`} {
+		if got := Scrub(text); !json.Valid([]byte(got)) || strings.Contains(got, token) {
+			t.Errorf("%s\nbecame\n%s", text, got)
+		}
+	}
+}
+
 func TestOrdinaryTextsStay(t *testing.T) {
 	for _, text := range []string{
 		"", "TypeError: cannot read properties of undefined", `{"method":"tokenize","tokens":[1,2,3],"token":5}`, `{"jsonrpc":"2.0","id":1}`,
