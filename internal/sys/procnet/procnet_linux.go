@@ -122,15 +122,32 @@ func DialIn(ctx context.Context, pid int, to netip.AddrPort) (net.Conn, error) {
 		err  error
 	}
 	done := make(chan result, 1)
-	go func() { // ends with ctx at the latest
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
+	go onThread(func() { // ends with ctx at the latest
 		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
 			done <- result{nil, fmt.Errorf("enter the network of process %d: %w", pid, err)}
 			return
 		}
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", to.String()) // an address is dialed on this goroutine
 		done <- result{c, err}
-	}()
+	})
 	r := <-done
 	return r.conn, r.err
+}
+
+// onThread runs f on a thread of its own, which ends with the goroutine of the caller. It is not the
+// main thread: that one does not end, and /proc/self shows what it sees as that of the process.
+func onThread(f func()) {
+	runtime.LockOSThread() // for good
+	if unix.Gettid() != os.Getpid() {
+		f()
+		return
+	}
+	done := make(chan struct{})
+	go func() { // on another thread, because this one waits
+		defer close(done)
+		runtime.LockOSThread()
+		f()
+	}()
+	<-done
+	runtime.UnlockOSThread()
 }
