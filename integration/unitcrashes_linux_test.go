@@ -54,6 +54,9 @@ func TestUnitIsPutApart(t *testing.T) {
 					t.Fatalf("%v", err)
 				}
 				runs(t, h, life+1)
+				for _, name := range others { // one that is being activated is a suspect, too
+					eventually(t, func() bool { return unit(t, sup, name).State == "active" }, name)
+				}
 			}
 			eventually(t, func() bool { return unit(t, sup, "moody").Place == "app~demo.moody" }, "it lives alone")
 			if s := unit(t, sup, "moody"); s.Blame.Quarantined || s.Blame.SuspectIn != 2 || !strings.Contains(s.Blame.Decision, "on trial for 5m") {
