@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 
@@ -81,7 +80,10 @@ func (h *Host) verb(ctx actor.Context, m *verb) {
 		m.done(ErrClosed)
 		return
 	}
-	op, by := lifecycle.OpStart, cmp.Or(m.by, lifecycle.ByPerson)
+	op, by := lifecycle.OpStart, m.by
+	if by == "" {
+		by = lifecycle.ByPerson
+	}
 	switch m.verb {
 	case VerbStart:
 	case VerbRaise:

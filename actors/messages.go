@@ -146,7 +146,7 @@ type (
 	verb struct {
 		verb Verb
 		by   lifecycle.By // "": a person, or a program as the verb says
-		why  string       // of a schedule: the time that has come; of a restart by a program: its reason
+		why  string       // of a schedule, and of a restart by a program
 		done func(error)
 	}
 	slotGranted struct{ life uint64 } // of a start that has waited for its slot

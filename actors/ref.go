@@ -341,7 +341,7 @@ func (r *Ref) Release(ctx context.Context) error { return r.Do(ctx, VerbRelease)
 // RunDue is [Ref.Raise] for the schedule of a job: due, such as "02:00", is the time that has
 // come. With again a run that goes on is stopped first. A job that has failed is started.
 func (r *Ref) RunDue(ctx context.Context, due string, again bool) error {
-	v := verb{verb: VerbStart, by: lifecycle.BySchedule, why: due}
+	v := verb{verb: VerbStart, by: lifecycle.BySchedule, why: "schedule " + due}
 	if again {
 		v.verb = VerbRestart
 	}

@@ -57,7 +57,7 @@ type Host struct {
 	againBy   By          // who that is
 	promised  bool        // the group starts the host by itself
 	backedOff bool        // the back-off has run out
-	due       string      // the time for which its schedule has asked last
+	due       string      // the reason of the start for which its schedule has asked last
 	asks      bool        // restarting: the group was asked
 	waits     string      // what the group waits for before it starts the host
 	requested int         // number of the last request that was made to the group

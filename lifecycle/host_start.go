@@ -180,7 +180,7 @@ func (s *step) giveSlot() {
 func (s *step) startReason(by By) string {
 	switch by {
 	case BySchedule:
-		return "schedule " + s.due
+		return s.due
 	case ByPerson, ByProgram:
 		return "asked for"
 	case ByCall:

@@ -18,7 +18,7 @@ type Operate struct {
 	Operation Operation
 	By        By // ByPerson; or ByProgram, whose OpStop is a request that the group may refuse (see [AskStop]), or BySchedule; these are refused where a person stopped the host or it was given up, unless it is a job, of which each run is another matter
 	ID        uint64
-	Why       string // BySchedule, which must not ask for OpStop: the time that has come, for the reason of the start; ByProgram: the reason of OpRestart
+	Why       string // the reason of OpRestart, and BySchedule, which must not ask for OpStop, that of the start; "": restart asked for
 }
 
 // Done ends an operation.
@@ -62,14 +62,10 @@ func (s *step) operate(e Operate) {
 		s.do(Done{ID: id, State: Stopping, Reason: s.reason})
 		return
 	case op == OpRestart:
-		reason := "restart asked for"
-		switch {
-		case e.By == BySchedule:
-			reason = s.startReason(e.By)
-		case e.Why != "":
-			reason = e.Why
+		if e.Why == "" {
+			e.Why = "restart asked for"
 		}
-		s.restart(e.By, reason)
+		s.restart(e.By, e.Why)
 	default:
 		s.wish(e.By)
 	}

@@ -334,7 +334,11 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 	case "wish":
 		return Wish{by}
 	case "op":
-		return Operate{Operation(d.CmdArgs[0].Key), cmp.Or(by, ByPerson), 1, arg(d, "due")}
+		why := arg(d, "due")
+		if why != "" {
+			why = "schedule " + why
+		}
+		return Operate{Operation(d.CmdArgs[0].Key), cmp.Or(by, ByPerson), 1, why}
 	case "replace":
 		return Replace{rulesFrom(t, d), d.HasArg("restart")}
 	case "stop-refused":

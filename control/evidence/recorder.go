@@ -36,10 +36,35 @@ type message struct {
 type recording struct {
 	program string
 	opening []message // the first that were sent
-	window  []message // of the last [Window]
+	window  []message // of the last [Window], from first on
+	first   int       // what is before has no params, and goes when it is the larger part
 	bytes   int       // of the params of window
 	number  uint64    // of messages so far
-	lost    []time.Time
+	lost    lost      // those of the last [Window] for which there was no room
+}
+
+// lost counts messages by the second, so that counting takes no memory for each.
+type lost [int(Window/time.Second) + 1]struct {
+	second int64
+	n      int
+}
+
+func (l *lost) add(at time.Time) {
+	c := &l[at.Unix()%int64(len(l))]
+	if c.second != at.Unix() {
+		c.second, c.n = at.Unix(), 0
+	}
+	c.n++
+}
+
+// since returns how many were lost in the seconds from the one of a time on.
+func (l *lost) since(at time.Time) (n int) {
+	for _, c := range l {
+		if c.second >= at.Unix() {
+			n += c.n
+		}
+	}
+	return n
 }
 
 // recorder watches one host.
@@ -155,33 +180,29 @@ func (r *recorder) sent(life uint64, m *codec.Message, _ bool) {
 			}
 		}
 	}
-	set(l.window[max(0, len(l.window)-64):])
+	set(l.window[max(l.first, len(l.window)-64):])
 	set(l.opening)
 }
 
 // trim forgets what is too old or too much at now.
 func (l *recording) trim(now time.Time, held *atomic.Int64) {
-	n := 0
-	for ; n < len(l.window); n++ {
-		m := &l.window[n]
+	for ; l.first < len(l.window); l.first++ {
+		m := &l.window[l.first]
 		old := now.Sub(m.at) > Window
-		if !old && len(l.window)-n <= maxMessages && l.bytes <= maxHeld {
+		if !old && len(l.window)-l.first <= maxMessages && l.bytes <= maxHeld {
 			break
 		}
 		if !old {
-			l.lost = append(l.lost, m.at)
+			l.lost.add(m.at)
 		}
 		l.bytes -= len(m.params)
 		held.Add(-int64(len(m.params)))
+		m.params = nil
 	}
-	if n > 0 {
-		l.window = slices.Delete(l.window, 0, n)
+	if l.first > len(l.window)/2 { // so each message is moved once at the most, not for each that comes
+		l.window = slices.Delete(l.window, 0, l.first)
+		l.first = 0
 	}
-	old := 0
-	for old < len(l.lost) && (now.Sub(l.lost[old]) > Window || len(l.lost)-old > 100*maxMessages) {
-		old++
-	}
-	l.lost = slices.Delete(l.lost, 0, old)
 }
 
 // tend forgets what is too old.
@@ -208,7 +229,7 @@ func (r *recorder) over(life uint64) {
 
 // forget takes what a recording holds off the account.
 func (r *recorder) forget(l *recording) {
-	for _, m := range slices.Concat(l.opening, l.window) {
+	for _, m := range slices.Concat(l.opening, l.window[l.first:]) {
 		r.keep.held.Add(-int64(len(m.params)))
 	}
 }
@@ -233,7 +254,7 @@ func (r *recorder) snapshot(life uint64, now time.Time) (program string, opening
 		return "", nil, nil, 0
 	}
 	l.trim(now, &r.keep.held)
-	window = slices.Clone(l.window)
+	window = slices.Clone(l.window[l.first:])
 	first := l.number + 1
 	if len(window) > 0 {
 		first = window[0].number
@@ -243,5 +264,5 @@ func (r *recorder) snapshot(life uint64, now time.Time) (program string, opening
 			opening = append(opening, m)
 		}
 	}
-	return l.program, opening, window, len(l.lost)
+	return l.program, opening, window, l.lost.since(now.Add(-Window))
 }

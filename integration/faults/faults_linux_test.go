@@ -196,7 +196,12 @@ func fullDisk(w *world, _ *rand.Rand) func() {
 		}
 		_ = f.Close()
 	}
-	return func() { _ = os.Remove(path) }
+	return func() {
+		poll.Within(bound, func() bool { // the disk may not be writable
+			err := os.Remove(path)
+			return err == nil || os.IsNotExist(err)
+		})
+	}
 }
 
 func readOnly(w *world, _ *rand.Rand) func() {
@@ -222,11 +227,12 @@ func noState(w *world, _ *rand.Rand) func() {
 		return nil
 	}
 	return func() {
-		if _, err := os.Stat(w.state); err != nil {
-			_ = os.Rename(aside, w.state)
-		} else {
-			_ = os.RemoveAll(aside)
-		}
+		poll.Within(bound, func() bool { // the disk may not be writable
+			if _, err := os.Stat(w.state); err != nil {
+				return os.Rename(aside, w.state) == nil
+			}
+			return os.RemoveAll(aside) == nil
+		})
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -108,9 +108,7 @@ func (w *world) try(t *testing.T, r *rand.Rand, faults ...fault) (took time.Dura
 	if len(ends) > 0 {
 		time.Sleep(*lasts) //nolint:forbidigo // it is how long the fault lasts
 	}
-	for _, end := range slices.Backward(ends) { // the first may wait for what the second keeps from it
-		end()
-	}
+	w.done(strings.Join(names, " + "), ends)
 	since := time.Now()
 	w.revive()
 	took = w.whole(since).Round(time.Millisecond)
@@ -120,4 +118,24 @@ func (w *world) try(t *testing.T, r *rand.Rand, faults ...fault) (took time.Dura
 		t.Fatal("after " + name)
 	}
 	return took, true
+}
+
+// done ends faults, all at once: each may wait for what another one keeps from it.
+func (w *world) done(what string, ends []func()) {
+	w.t.Helper()
+	var all sync.WaitGroup
+	for _, end := range ends {
+		all.Go(end)
+	}
+	over := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-time.After(patience):
+		_ = w.cmd.Process.Kill() // what waits for it ends
+		w.t.Fatalf("%s has not ended after %s", what, patience)
+	}
 }

@@ -16,6 +16,7 @@ import (
 // Gate is what calls and notifications pass on their way to a host. It is open at first.
 type Gate struct {
 	shut atomic.Pointer[chan struct{}] // closed when the gate opens again; nil: it is open
+	held atomic.Int64                  // calls that were held since it was shut
 
 	mu    sync.Mutex
 	life  uint64
@@ -24,8 +25,11 @@ type Gate struct {
 }
 
 // Outbound is an [actors.Interceptor] function: it holds what comes to a gate that is shut.
-func (g *Gate) Outbound(uint64, *codec.Message) actors.Verdict {
+func (g *Gate) Outbound(_ uint64, m *codec.Message) actors.Verdict {
 	if shut := g.shut.Load(); shut != nil {
+		if m.Kind == codec.Request {
+			g.held.Add(1)
+		}
 		return actors.Verdict{Hold: *shut}
 	}
 	return actors.Verdict{}
@@ -72,6 +76,9 @@ func (g *Gate) still() {
 // Shut shuts the gate and reports whether it was open.
 func (g *Gate) Shut() bool {
 	shut := make(chan struct{})
+	if g.shut.Load() == nil {
+		g.held.Store(0)
+	}
 	return g.shut.CompareAndSwap(nil, &shut)
 }
 
@@ -82,21 +89,34 @@ func (g *Gate) Open() {
 	}
 }
 
-// Quiet waits until the life has answered all calls or has ended, and reports whether that was
-// before ctx ended and within bound. The answer to a call that its caller has given up is waited
-// for, too. One goroutine may wait at a time.
-func (g *Gate) Quiet(ctx context.Context, bound time.Duration) bool {
+// passing is the time between two looks for a call that has passed the gate and was not sent yet.
+const passing = time.Millisecond
+
+// Quiet waits until the life has answered all calls that have passed the gate, or has ended, and
+// reports whether that was before ctx ended and within bound. pending returns how many calls have no
+// outcome, those that are held included. The answer to a call that its caller has given up is
+// waited for, too. One goroutine may wait at a time.
+func (g *Gate) Quiet(ctx context.Context, pending func() int, bound time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	quiet := make(chan struct{})
-	g.mu.Lock()
-	g.quiet = quiet
-	g.still()
-	g.mu.Unlock()
-	select {
-	case <-quiet:
-		return true
-	case <-ctx.Done():
-		return false
+	for {
+		quiet := make(chan struct{})
+		g.mu.Lock()
+		g.quiet = quiet
+		g.still()
+		g.mu.Unlock()
+		select {
+		case <-quiet:
+		case <-ctx.Done():
+			return false
+		}
+		if int64(pending()) <= g.held.Load() {
+			return true
+		}
+		select {
+		case <-time.After(passing):
+		case <-ctx.Done():
+			return false
+		}
 	}
 }

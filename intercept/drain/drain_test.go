@@ -6,25 +6,48 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/intercept/drain"
 )
 
+func none() int { return 0 }
+
+// TestQuietWaitsForWhatHasPassed waits for a call that was not sent yet when the gate was shut.
+func TestQuietWaitsForWhatHasPassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g drain.Gate
+		m := &codec.Message{Kind: codec.Request}
+		g.Outbound(1, m) // on its way
+		g.Shut()
+		g.Outbound(1, m) // held
+		began := time.Now()
+		if !g.Quiet(t.Context(), func() int {
+			if time.Since(began) < time.Second {
+				return 2
+			}
+			return 1
+		}, time.Minute) || time.Since(began) < time.Second {
+			t.Errorf("after %s", time.Since(began))
+		}
+	})
+}
+
 func TestAShutGateHolds(t *testing.T) {
 	var g drain.Gate
-	if v := g.Outbound(1, nil); v.Hold != nil {
+	if v := g.Outbound(1, &codec.Message{Kind: codec.Request}); v.Hold != nil {
 		t.Error("an open gate holds")
 	}
 	if !g.Shut() || g.Shut() {
 		t.Error("a gate is shut once")
 	}
-	v := g.Outbound(1, nil)
+	v := g.Outbound(1, &codec.Message{Kind: codec.Request})
 	if v.Hold == nil {
 		t.Fatal("a shut gate lets pass")
 	}
 	g.Open()
 	<-v.Hold
 	g.Open() // changes nothing
-	if v := g.Outbound(1, nil); v.Hold != nil {
+	if v := g.Outbound(1, &codec.Message{Kind: codec.Request}); v.Hold != nil {
 		t.Error("a gate that was opened holds")
 	}
 }
@@ -51,7 +74,7 @@ func TestQuiet(t *testing.T) {
 				c.do(&g)
 			}()
 			began := time.Now()
-			got := g.Quiet(t.Context(), time.Minute)
+			got := g.Quiet(t.Context(), none, time.Minute)
 			took := time.Since(began)
 			if got != c.want || got != (took == time.Second) || !got && took != time.Minute {
 				t.Errorf("%s: %v after %s", name, got, took)
@@ -65,10 +88,10 @@ func TestQuietEndsWithItsContext(t *testing.T) {
 	g.Sent(1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if g.Quiet(ctx, time.Hour) {
+	if g.Quiet(ctx, none, time.Hour) {
 		t.Error("a call is under way")
 	}
-	if g.Answered(1); !g.Quiet(t.Context(), time.Hour) {
+	if g.Answered(1); !g.Quiet(t.Context(), none, time.Hour) {
 		t.Error("no call is under way")
 	}
 }

@@ -25,7 +25,7 @@ const glance = 10 * time.Second
 type keeper struct {
 	host *actors.Ref
 	ctx  context.Context // ends with the host
-	end  context.CancelFunc
+	stop context.CancelFunc
 	gate drain.Gate
 
 	mu     sync.Mutex
@@ -33,15 +33,17 @@ type keeper struct {
 	life   uint64     // that runs; 0 without one
 	random float64    // of that life
 	since  time.Time  // when it was ready
-	calls  int        // that it was sent
-	over   bool       // it is to be replaced
 	age    link.Timer // nil: any age is good
 	memory link.Timer // to the next look; nil: the memory is not looked at
+
+	counted uint64 // the life whose calls are counted: they can come before that it runs is told
+	calls   int
+	over    uint64 // the last life that is replaced
 }
 
 func newKeeper(host *actors.Ref) *keeper {
 	k := &keeper{host: host}
-	k.ctx, k.end = context.WithCancel(context.Background())
+	k.ctx, k.stop = context.WithCancel(context.Background())
 	return k
 }
 
@@ -55,7 +57,7 @@ func (k *keeper) interceptor() *actors.Interceptor {
 }
 
 func (k *keeper) closed() {
-	k.end()
+	k.stop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.begin(0)
@@ -85,10 +87,7 @@ func (k *keeper) changed(t lifecycle.Transition) {
 
 // begin follows the start of a life, or with 0 the end of one. The caller must hold mu.
 func (k *keeper) begin(life uint64) {
-	k.life, k.random, k.since, k.over = life, rand.Float64(), k.host.Now(), false
-	if life == 0 {
-		k.calls = 0
-	}
+	k.life, k.random, k.since = life, rand.Float64(), k.host.Now()
 	k.arm()
 }
 
@@ -100,7 +99,7 @@ func (k *keeper) arm() {
 		}
 	}
 	k.age, k.memory = nil, nil
-	if k.life == 0 || k.over {
+	if k.life == 0 || k.over >= k.life {
 		return
 	}
 	life := k.life
@@ -129,15 +128,17 @@ func (k *keeper) look(life uint64) {
 	}
 }
 
-// sent counts the calls.
+// sent counts the calls. The last one that a life may have shuts the gate behind it.
 func (k *keeper) sent(life uint64, _ *codec.Message, _ bool) {
 	k.gate.Sent(life)
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if life != k.counted {
+		k.counted, k.calls = life, 0
+	}
 	k.calls++
-	if most := k.rule.MaxRequests; most > 0 && k.calls >= most && k.life == life && !k.over {
-		k.over = true
-		k.host.Background(func() { k.renew(life, fmt.Sprintf("it was sent %d calls", most)) })
+	if most := k.rule.MaxRequests; most > 0 && k.calls >= most && k.over < life {
+		k.end(life, fmt.Sprintf("it was sent %d calls", most))
 	}
 }
 
@@ -145,30 +146,34 @@ func (k *keeper) sent(life uint64, _ *codec.Message, _ bool) {
 func (k *keeper) replace(life uint64, reason string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.life != life || k.over || k.ctx.Err() != nil {
-		return
+	if k.life == life && k.over < life {
+		k.end(life, reason)
 	}
-	k.over = true
-	k.arm()
-	k.host.Background(func() { k.renew(life, reason) })
 }
 
-// renew holds new calls back, waits for those under way, and restarts the host.
-func (k *keeper) renew(life uint64, reason string) {
-	if !k.gate.Shut() {
+// end holds new calls back, and has a life replaced after those under way. The caller must
+// hold mu.
+func (k *keeper) end(life uint64, reason string) {
+	if k.ctx.Err() != nil || !k.gate.Shut() {
 		return
 	}
-	defer k.gate.Open()
+	k.over = life
+	k.arm()
+	k.host.Background(func() {
+		defer k.gate.Open()
+		k.renew(life, reason)
+	})
+}
+
+// renew waits for the calls under way, and restarts the host.
+func (k *keeper) renew(life uint64, reason string) {
 	k.mu.Lock()
 	bound := cmp.Or(k.rule.Drain, DefaultDrain)
 	k.mu.Unlock()
-	if !k.gate.Quiet(k.ctx, bound) && k.ctx.Err() == nil {
+	if !k.gate.Quiet(k.ctx, k.host.Pending, bound) && k.ctx.Err() == nil {
 		reason += fmt.Sprintf("; calls under way did not end within %s", bound)
 	}
-	k.mu.Lock()
-	gone := k.life != life
-	k.mu.Unlock()
-	if gone { // it has ended by itself, or a person has stopped it
+	if k.host.Life() != life || !k.host.State().Up() { // it has ended by itself, or a person has stopped it
 		return
 	}
 	if err := k.host.Renew(k.ctx, "recycled: "+reason); err != nil && k.ctx.Err() == nil {

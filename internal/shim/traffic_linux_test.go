@@ -156,7 +156,7 @@ func takeErrors(c *Conn) error {
 func TestKilledClientsLoseNothing(t *testing.T) {
 	dir := t.TempDir()
 	folder, output := filepath.Join(dir, "shim"), filepath.Join(dir, "kept-")
-	role, kills, bound := "starter", 0, 60*time.Millisecond
+	role, kills, bound := "starter", 0, 20*time.Millisecond
 	for done := false; !done; role = "client" {
 		if _, err := os.Stat(filepath.Join(folder, recordFile)); err != nil {
 			role = "starter"
