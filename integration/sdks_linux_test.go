@@ -64,7 +64,9 @@ func TestManyCallsOfSDKs(t *testing.T) {
 			const killed = sdkCalls * 2 / 3
 			c.until(killed, func(n int64) {
 				if n%(killed/sdkKills) == killed/sdkKills/2 { // not at the end, for what comes then
-					_ = syscall.Kill(*host.Status().PID, syscall.SIGKILL) // it may be gone already
+					var pid *int
+					eventually(t, func() bool { pid = host.Status().PID; return pid != nil }, "it has a process")
+					_ = syscall.Kill(*pid, syscall.SIGKILL) // it may be gone already
 				}
 			})
 			if life := host.Life(); life < sdkKills/2 {
