@@ -89,17 +89,19 @@ func spawn(params string, times int) func(w *world, r *rand.Rand) func() {
 		spawned := w.ask(host, "spawn", params, times)
 		return func() {
 			spawned.Wait()
-			_ = w.crash(host)
+			w.crash(host)
 		}
 	}
 }
 
-// crash crashes a host.
-func (w *world) crash(host string) error {
-	ctx, cancel := w.short()
-	defer cancel()
-	_, err := w.client.Call(ctx, control.Request{Host: host, Method: "crash", Params: json.RawMessage("{}")})
-	return err
+// crash kills the process of a host, and only that: its children are the supervisor's to end.
+func (w *world) crash(host string) {
+	poll.Within(bound, func() bool {
+		ctx, cancel := w.short()
+		defer cancel()
+		s, err := w.client.Status(ctx, host)
+		return err == nil && len(s.Hosts) == 1 && s.Hosts[0].PID != nil && syscall.Kill(*s.Hosts[0].PID, syscall.SIGKILL) == nil
+	})
 }
 
 // ask makes calls whose outcome does not matter, beside what goes on.

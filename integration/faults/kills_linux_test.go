@@ -57,6 +57,7 @@ func TestKills(t *testing.T) {
 	killed := map[string]int{}
 	for range n {
 		what := w.kill(r)
+		w.trying = what + " was killed"
 		killed[what]++
 		if what == "supervisor" {
 			<-w.exited

@@ -108,14 +108,14 @@ func (w *world) try(t *testing.T, r *rand.Rand, faults ...fault) (took time.Dura
 	if len(ends) > 0 {
 		time.Sleep(*lasts) //nolint:forbidigo // it is how long the fault lasts
 	}
-	w.done(strings.Join(names, " + "), ends)
+	w.trying = strings.Join(names, " + ")
+	w.done(w.trying, ends)
 	since := time.Now()
 	w.revive()
 	took = w.whole(since).Round(time.Millisecond)
-	name := strings.Join(names, " + ")
-	t.Logf("%-70s %s", name, took)
+	t.Logf("%-70s %s", w.trying, took)
 	if t.Failed() {
-		t.Fatal("after " + name)
+		t.Fatal("after " + w.trying)
 	}
 	return took, true
 }

@@ -44,6 +44,7 @@ type world struct {
 
 	clients *clients
 	base    usage
+	trying  string // the faults
 }
 
 // usage is what a supervisor takes.
@@ -217,7 +218,7 @@ func (w *world) whole(since time.Time) time.Duration {
 		return last == nil
 	})
 	if !ok {
-		w.t.Fatalf("after %s: %v", patience, last)
+		w.t.Fatalf("%s after %s: %v", patience, w.trying, last)
 	}
 	return time.Since(since)
 }
