@@ -41,4 +41,3 @@ func TestAttachOverRecycling(t *testing.T) {
 	}
 	t.Error("no event says that the server was recycled")
 }
-

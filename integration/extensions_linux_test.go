@@ -273,7 +273,7 @@ func TestExtensionAffinity(t *testing.T) {
 func TestExtensionHangs(t *testing.T) {
 	t.Parallel()
 	spec := extended(t, "many")
-	spec.Liveness.After, spec.Liveness.KillAfter = 3*time.Second, 12*time.Second // time for a profile on a busy machine
+	spec.Liveness.After, spec.Liveness.KillAfter = 3*time.Second, 12*time.Second // a profile takes more than a second on a busy machine, and tells bad from a
 	sup, h := alone(t, spec)
 	activates(t, sup, "a")
 	for life := uint64(1); life <= 2; life++ {

@@ -19,7 +19,7 @@ const taskFile = `{
   "version": "2.0.0",
   "options": { "env": { "TONE": "common", "OTHER": "o" } },
   "inputs": [
-    { "id": "who", "type": "promptString", "description": "whom to greet" },
+    { "id": "who", "type": "promptString", "description": "the name to greet" },
     { "id": "level", "type": "pickString", "description": "how loud", "options": ["low", { "label": "Loud", "value": "high" }] },
     { "id": "computed", "type": "command", "command": "taskfile.value", "args": ["computed"] },
     { "id": "never", "type": "promptString", "description": "not answered" },
@@ -60,7 +60,7 @@ func TestTasksOfTheWorkspace(t *testing.T) {
 		h, work := extensionHost(t, version, "taskfile", func(s *supervisor.HostSpec) {
 			opt := s.Protocol.(*vscode.Protocol).Options()
 			opt.Settings = map[string]any{"acme.level": 4}
-			opt.Questions = vscode.Questions{Rules: []vscode.QuestionRule{{Text: "whom to greet", Answer: "you"}, {Text: "how loud", Answer: "Loud"}}}
+			opt.Questions = vscode.Questions{Rules: []vscode.QuestionRule{{Text: "the name to greet", Answer: "you"}, {Text: "how loud", Answer: "Loud"}}}
 			s.Protocol = vscode.New(opt)
 			s.Env = map[string]string{"MARKED": "marked", "PATH": os.Getenv("PATH")}
 		})

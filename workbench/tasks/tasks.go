@@ -138,12 +138,12 @@ type properties struct {
 	Tasks          []json.RawMessage // in the part of a system for a whole file
 }
 
-// system returns what is said for a system, by its name in runtime.GOOS.
+// system returns the settings for one system, by its name in runtime.GOOS.
 func (p *properties) system(goos string) *properties {
 	return map[string]*properties{"windows": p.Windows, "darwin": p.OSX, "linux": p.Linux}[goos]
 }
 
-// over puts what is said for a system in the place of what is said for all.
+// over returns the settings of a task, with those for one system in the place of those for all.
 func (p *properties) over(s *properties) {
 	if s == nil {
 		return

@@ -77,7 +77,7 @@ func (s Screen) timeline(b *strings.Builder, e *evidence.Evidence) {
 	}
 }
 
-// moment returns what is said of an entry besides its time and kind.
+// moment returns the text of an entry, which stands behind its time and kind.
 func moment(m *evidence.Moment) string {
 	switch m.Kind {
 	case evidence.KindEvent:
