@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // pipes are the standard streams of a program.
@@ -162,13 +163,9 @@ func confining(t *testing.T, dir string) []string {
 	}
 	modules, err := filepath.EvalSymlinks(unresolved)
 	if err != nil {
-		t.Fatal(err)
+		require.Missing(t, "%v; ./test peers installs it", err)
 	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []string{"--sandbox", "language-server", "--level", "no-cgroup", "--exec", modules, "--exec", unresolved, "--exec", filepath.Dir(node), "--write", dir}
+	return []string{"--sandbox", "language-server", "--level", "no-cgroup", "--exec", modules, "--exec", unresolved, "--exec", filepath.Dir(peer(t, "node")), "--write", dir}
 }
 
 // A call that is open when an MCP server is killed is answered, once, and the client goes on.

@@ -103,18 +103,7 @@ func TestGitOpensARepository(t *testing.T) {
 		if out, err := exec.CommandContext(ctx(t), "git", "init", "-q", work).CombinedOutput(); err != nil {
 			t.Fatalf("%s, %v", out, err)
 		}
-		own := releases[version].root + "/extensions/"
-		git := filepath.Join(t.TempDir(), "git")
-		if err := os.CopyFS(git, os.DirFS(own+"git")); err != nil {
-			t.Fatal(err)
-		}
-		// The package of 1.139.1 from npm lacks a native module, with which git copies files of worktrees.
-		lacking := filepath.Join(git, "node_modules", "@vscode", "fs-copyfile")
-		if err := os.MkdirAll(lacking, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		written(t, lacking, "index.js", "")
-		_, h := joining(t, version, &vscode.Workspace{Folders: []string{work}}, git, own+"git-base")
+		_, h := joining(t, version, &vscode.Workspace{Folders: []string{work}}, builtinExtension(t, version, "git"), builtinExtension(t, version, "git-base"))
 		eventually(t, func() bool {
 			var list []string
 			err := executes(t, h, &list, "joins.repositories")

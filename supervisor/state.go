@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/hostsup/hostsup/internal/sys"
 )
@@ -29,12 +30,16 @@ func (e *StateInUseError) Error() string {
 // lockName is the file that is locked on file systems that cannot lock a folder.
 const lockName = ".lock"
 
+// lockTries is how often a lock is tried again. A supervisor that was killed while it started a
+// process leaves the lock to that process for the moment until its program runs.
+const lockTries = 50
+
 // lockState makes the state folder and takes it for one tree, until sys.Unlock of the
 // file. What is locked is the folder itself: nobody can remove the lock and
 // leave the folder. A folder that cannot be made is nobody's, and the file nil:
 // the tree keeps its state in memory then.
 func lockState(dir string) (*os.File, error) {
-	for {
+	for tries := lockTries; ; tries-- {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, nil //nolint:nilerr // logs and reports say so when they write
 		}
@@ -51,6 +56,10 @@ func lockState(dir string) (*os.File, error) {
 			}
 		}
 		switch {
+		case errors.Is(err, sys.ErrLocked) && tries > 0:
+			_ = f.Close()
+			<-time.After(10 * time.Millisecond)
+			continue
 		case errors.Is(err, sys.ErrLocked):
 			err = &StateInUseError{dir, sys.LockOwner(f)}
 			return nil, errors.Join(err, f.Close())

@@ -1,7 +1,6 @@
 package sys
 
 import (
-	"bufio"
 	"os"
 	"strconv"
 	"strings"
@@ -16,16 +15,12 @@ func LockOwner(f *os.File) int {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return 0
 	}
-	locks, err := os.Open("/proc/locks")
-	if err != nil {
-		return 0
-	}
-	defer locks.Close()
+	locks, _ := os.ReadFile("/proc/locks")
 	inode := ":" + strconv.FormatUint(st.Ino, 10)
 	// 1: FLOCK  ADVISORY  WRITE 4711 08:01:131078 0 EOF. The device is not
 	// compared: some file systems have another one here than in stat.
-	for lines := bufio.NewScanner(locks); lines.Scan(); {
-		if w := strings.Fields(lines.Text()); len(w) >= 6 && w[1] == "FLOCK" && w[3] == "WRITE" && strings.HasSuffix(w[5], inode) {
+	for _, line := range strings.Split(string(locks), "\n") {
+		if w := strings.Fields(line); len(w) >= 6 && w[1] == "FLOCK" && w[3] == "WRITE" && strings.HasSuffix(w[5], inode) {
 			if pid, err := strconv.Atoi(w[4]); err == nil && pid > 0 {
 				return pid
 			}
