@@ -84,9 +84,12 @@ func sendRest(c *Conn) error {
 	if err != nil {
 		return fmt.Errorf("the command was given a part of a message: %w", err)
 	}
-	for ; i < frames; i++ {
+	for n := 1; i < frames; i, n = i+1, n+1 {
 		if err := c.Send(frame(i)); err != nil {
 			return err
+		}
+		if n%(frames/600) == 0 {
+			fmt.Println("sent")
 		}
 	}
 	return c.CloseInput()
@@ -151,28 +154,30 @@ func takeErrors(c *Conn) error {
 	}
 }
 
-// TestKilledClientsLoseNothing kills clients of a shim at random moments while thousands
-// of messages go both ways.
+// TestKilledClientsLoseNothing kills clients of a shim in the middle of their traffic, and now
+// and then at a moment of their start.
 func TestKilledClientsLoseNothing(t *testing.T) {
 	dir := t.TempDir()
 	folder, output := filepath.Join(dir, "shim"), filepath.Join(dir, "kept-")
-	role, kills, bound := "starter", 0, 20*time.Millisecond
-	for done := false; !done; role = "client" {
+	role, kills := "starter", 0
+	for n, done := 0, false; !done; n++ {
 		if _, err := os.Stat(filepath.Join(folder, recordFile)); err != nil {
 			role = "starter"
 		}
-		var connected bool
-		done, connected = runClient(t, bound, role, folder, output, dir)
+		victim := client{role: role, folder: folder, output: output, temp: dir}
 		switch {
-		case done:
-		case connected:
+		case kills == 60: // the next one does all that is left
+		case n%4 == 0:
+			victim.start = time.Duration(1 + rand.Int64N(int64(20*time.Millisecond)))
+		default:
+			victim.sent = 1 + rand.IntN(6)
+		}
+		var sent bool
+		done, sent = victim.run(t)
+		if !done && sent {
 			kills++
-		default: // it takes longer here
-			bound += bound / 8
 		}
-		if kills == 60 {
-			bound = time.Hour
-		}
+		role = "client"
 	}
 	t.Logf("%d clients were killed in the middle", kills)
 	if kills < 20 {
@@ -207,12 +212,20 @@ func TestKilledClientsLoseNothing(t *testing.T) {
 	}
 }
 
-// runClient runs a client until it is done, or kills it within bound; it reports which, and
-// whether it had a connection.
-func runClient(t *testing.T, bound time.Duration, role, folder, output, temp string) (done, connected bool) {
+// client is a process that exchanges messages by a shim, and when it is killed.
+type client struct {
+	role, folder, output, temp string
+
+	start time.Duration // after its start, before its record is written, too; 0: not then
+	sent  int           // when it has sent so many times a 600th of the messages; 0: not then
+}
+
+// run runs a client until it is done or killed; it reports which, and whether it had sent
+// messages.
+func (c client) run(t *testing.T) (done, sent bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), roleVar+"="+role, folderTest+"="+folder, outputTest+"="+output, "TMPDIR="+temp)
+	cmd.Env = append(os.Environ(), roleVar+"="+c.role, folderTest+"="+c.folder, outputTest+"="+c.output, "TMPDIR="+c.temp)
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
@@ -222,21 +235,28 @@ func runClient(t *testing.T, bound time.Duration, role, folder, output, temp str
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The moment is between the start of the process and its last message. A starter is
-	// killed before its record is written, too: its shim ends then.
-	moment := time.Duration(rand.Int64N(int64(bound)))
-	timer := time.AfterFunc(moment, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
-	text, _ := io.ReadAll(out) // ends with the process
-	timer.Stop()
+	kill := func() { _ = cmd.Process.Signal(syscall.SIGKILL) }
+	if c.start > 0 {
+		defer time.AfterFunc(c.start, kill).Stop()
+	}
+	n, last := 0, ""
+	for lines := bufio.NewScanner(out); lines.Scan(); { // ends with the process
+		last = lines.Text()
+		if last == "sent" {
+			if n++; n == c.sent {
+				kill()
+			}
+		}
+	}
 	err = cmd.Wait()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
-		if role == "starter" {
-			awaitStart(t, folder)
+		if c.role == "starter" {
+			awaitStart(t, c.folder)
 		}
-		return false, len(text) > 0
+		return false, n > 0
 	}
-	if err != nil || string(text) != "connected\ndone\n" {
-		t.Fatalf("a %s: %v, it said %q and %s", role, err, text, said.String())
+	if err != nil || last != "done" {
+		t.Fatalf("a %s: %v, it said %q at last, and %s", c.role, err, last, said.String())
 	}
 	return true, true
 }
