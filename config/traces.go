@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Traces configures where OpenTelemetry traces are sent.
@@ -45,11 +46,11 @@ func webURL(text string) *url.URL {
 }
 
 // headerName is a name of a header of HTTP.
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var headerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") })
 
 // checkHeaderName returns what is wrong with the name of a header, or "".
 func checkHeaderName(name string) string {
-	if !headerName.MatchString(name) {
+	if !headerName().MatchString(name) {
 		return "The name of a header has letters, digits and dashes."
 	}
 	return ""

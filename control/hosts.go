@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
@@ -126,7 +127,9 @@ func (in callInput) call() (c Call, err error) {
 	return c, nil
 }
 
-var traceParent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+var traceParent = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+})
 
 // maxTraceState is what W3C wants to be passed on at least, in bytes.
 const maxTraceState = 512
@@ -134,7 +137,7 @@ const maxTraceState = 512
 // traceOf returns the trace context of a request, and none if it is malformed, as W3C
 // wants it.
 func traceOf(parents, states []string) (t codec.Trace) {
-	if len(parents) != 1 || !traceParent.MatchString(parents[0]) {
+	if len(parents) != 1 || !traceParent().MatchString(parents[0]) {
 		return t
 	}
 	t.Parent = parents[0]

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/vscode/persistent"
@@ -27,7 +28,9 @@ const (
 )
 
 // extensionID matches an argument that may be the id of an extension.
-var extensionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,60}\.[A-Za-z0-9][A-Za-z0-9_-]{0,60}$`)
+var extensionID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,60}\.[A-Za-z0-9][A-Za-z0-9_-]{0,60}$`)
+})
 
 // large returns the fault of a frame over the limit, which says what is known of the message.
 // Only what has been read already is looked at: the peer might not send the rest.
@@ -70,7 +73,7 @@ func (s *session) describe(frame []byte) string {
 func mentioned(args []byte) (ids []string) {
 	parts := bytes.Split(args, []byte{'"'})
 	for i := 1; i < len(parts)-1 && len(ids) < maxMentions; i += 2 {
-		if extensionID.Match(parts[i]) {
+		if extensionID().Match(parts[i]) {
 			ids = append(ids, string(parts[i]))
 		}
 	}
@@ -107,7 +110,7 @@ func Sender(reason string) (request uint32, ids []string) {
 		if _, list, ok := strings.Cut(rest, mentions); ok {
 			for id := range strings.SplitSeq(list, ", ") {
 				id, _, _ = strings.Cut(id, " ") // more may follow
-				if !extensionID.MatchString(id) {
+				if !extensionID().MatchString(id) {
 					break
 				}
 				ids = append(ids, id)

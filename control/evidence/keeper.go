@@ -235,7 +235,7 @@ func programOf(result codec.Raw) string {
 }
 
 // telling matches the methods whose parameters may be a secret.
-var telling = regexp.MustCompile(`(?i)secret|password|credential|\btoken`)
+var telling = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)secret|password|credential|\btoken`) })
 
 // List implements [actors.Reports].
 func (k *Keeper) List(host string) ([]record.CrashReport, error) { return k.store.List(host) }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hostsup/hostsup/lifecycle/record"
 )
@@ -53,7 +54,7 @@ func Compare(r *record.CrashReport) Likeness {
 		return likeness(BasisWords, title, nil, title)
 	}
 	title = Normal(r.Reason)
-	if exited.MatchString(r.Reason) {
+	if exited().MatchString(r.Reason) {
 		title = r.Reason // the number is what it has said of its end
 	}
 	parts := []string{title}
@@ -63,7 +64,7 @@ func Compare(r *record.CrashReport) Likeness {
 	return likeness(BasisReason, title, nil, parts...)
 }
 
-var exited = regexp.MustCompile(`^exit \d+$`)
+var exited = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^exit \d+$`) })
 
 // isKilled reports whether what the host has printed last says nothing about its end, because it
 // was killed from outside.
@@ -76,24 +77,28 @@ func likeness(basis, title string, frames []string, parts ...string) Likeness {
 	return Likeness{Key: hex.EncodeToString(sum[:6]), Basis: basis, Title: title, Frames: frames}
 }
 
-// variable are the parts of a text that differ between crashes of one kind, with what stands for
-// them. The order matters.
-var variable = []struct {
+// part is a part of a text, and what stands for it.
+type part struct {
 	what *regexp.Regexp
 	name string
-}{
-	{regexp.MustCompile(`\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>)]+`), "<url>"},
-	{regexp.MustCompile(`\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b`), "<id>"},
-	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?`), "<time>"},
-	{regexp.MustCompile(`\b0[xX][0-9a-fA-F]+\b`), "<address>"},
-	{regexp.MustCompile(`(?:\b[A-Za-z]:\\|(?:^|[\s"'(=:\[])(?:\.{0,2}|~)/)[^\s"'():,;<>\]]*`), "<path>"},
-	{regexp.MustCompile(`\b(?:[0-9a-f]*[0-9][0-9a-f]*[a-f][0-9a-f]*|[0-9a-f]*[a-f][0-9a-f]*[0-9][0-9a-f]*)\b`), "<id>"},
-	{regexp.MustCompile(`\d+(?:[.,:]\d+)*`), "<n>"},
 }
+
+// variable are the parts of a text that differ between crashes of one kind. The order matters.
+var variable = sync.OnceValue(func() []part {
+	return []part{
+		{regexp.MustCompile(`\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>)]+`), "<url>"},
+		{regexp.MustCompile(`\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b`), "<id>"},
+		{regexp.MustCompile(`\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?`), "<time>"},
+		{regexp.MustCompile(`\b0[xX][0-9a-fA-F]+\b`), "<address>"},
+		{regexp.MustCompile(`(?:\b[A-Za-z]:\\|(?:^|[\s"'(=:\[])(?:\.{0,2}|~)/)[^\s"'():,;<>\]]*`), "<path>"},
+		{regexp.MustCompile(`\b(?:[0-9a-f]*[0-9][0-9a-f]*[a-f][0-9a-f]*|[0-9a-f]*[a-f][0-9a-f]*[0-9][0-9a-f]*)\b`), "<id>"},
+		{regexp.MustCompile(`\d+(?:[.,:]\d+)*`), "<n>"},
+	}
+})
 
 // Normal returns a text without numbers, addresses, ids, times, URLs and paths.
 func Normal(text string) string {
-	for _, v := range variable {
+	for _, v := range variable() {
 		text = v.what.ReplaceAllStringFunc(text, func(found string) string {
 			if v.name == "<id>" && len(found) < 6 { // a word such as "e2" or "1d" is no id
 				return found
@@ -107,20 +112,24 @@ func Normal(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// frameForms find the frames of stack traces: of node, Python, Go, Java, Rust and AddressSanitizer.
-// outermost says that the first frame is the outermost one, as in Python.
-var frameForms = []struct {
+// frameForm finds a frame in a line of a stack trace.
+type frameForm struct {
 	line      *regexp.Regexp // fn, and file where there is one
-	outermost bool
-}{
-	{line: regexp.MustCompile(`^\s+at (?:async )?(?:new )?(?P<fn>[^\s()]+(?: \[as [^\]]+\])?) \((?P<file>[^()]+?)(?::\d+){0,2}\)$`)},
-	{line: regexp.MustCompile(`^\s+at (?:async )?(?P<file>(?:file://)?[^\s()]+?)(?::\d+){1,2}$`)},
-	{line: regexp.MustCompile(`^\s+File "(?P<file>[^"]+)", line \d+, in (?P<fn>.+)$`), outermost: true},
-	{line: regexp.MustCompile(`^(?P<fn>[\w./\-*()·\[\]]+)\((?:0x[0-9a-f]|\{|\.\.\.|[0-9]|\?|\)).*$`)},
-	{line: regexp.MustCompile(`^(?P<fn>[\w./\-*()·\[\]]+)\(\)$`)},
-	{line: regexp.MustCompile(`^\s+#\d+ 0x[0-9a-f]+ in (?P<fn>\S+)(?: (?P<file>\S+?)(?::\d+)*)?$`)},
-	{line: regexp.MustCompile(`^\s+\d+: (?:0x[0-9a-f]+ - )?(?P<fn>[\w:<>{}#$ ]+?)(?:::h[0-9a-f]{16})?$`)},
+	outermost bool           // the first frame is the outermost one, as in Python
 }
+
+// frameForms find the frames of stack traces: of node, Python, Go, Java, Rust and AddressSanitizer.
+var frameForms = sync.OnceValue(func() []frameForm {
+	return []frameForm{
+		{line: regexp.MustCompile(`^\s+at (?:async )?(?:new )?(?P<fn>[^\s()]+(?: \[as [^\]]+\])?) \((?P<file>[^()]+?)(?::\d+){0,2}\)$`)},
+		{line: regexp.MustCompile(`^\s+at (?:async )?(?P<file>(?:file://)?[^\s()]+?)(?::\d+){1,2}$`)},
+		{line: regexp.MustCompile(`^\s+File "(?P<file>[^"]+)", line \d+, in (?P<fn>.+)$`), outermost: true},
+		{line: regexp.MustCompile(`^(?P<fn>[\w./\-*()·\[\]]+)\((?:0x[0-9a-f]|\{|\.\.\.|[0-9]|\?|\)).*$`)},
+		{line: regexp.MustCompile(`^(?P<fn>[\w./\-*()·\[\]]+)\(\)$`)},
+		{line: regexp.MustCompile(`^\s+#\d+ 0x[0-9a-f]+ in (?P<fn>\S+)(?: (?P<file>\S+?)(?::\d+)*)?$`)},
+		{line: regexp.MustCompile(`^\s+\d+: (?:0x[0-9a-f]+ - )?(?P<fn>[\w:<>{}#$ ]+?)(?:::h[0-9a-f]{16})?$`)},
+	}
+})
 
 // stack returns the frames of the last stack trace in the lines, innermost first, without line
 // numbers, folders and addresses.
@@ -159,7 +168,7 @@ func stack(lines []string) []string {
 
 // frame returns the frame in a line of a stack trace, "" for one of the runtime, which is left out.
 func frame(line string) (text string, outermost, ok bool) {
-	for _, form := range frameForms {
+	for _, form := range frameForms() {
 		m := form.line.FindStringSubmatch(line)
 		if m == nil {
 			continue

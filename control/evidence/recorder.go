@@ -164,7 +164,7 @@ func (r *recorder) copied(params codec.Raw) (_ codec.Raw, clean bool) {
 // confides reports whether the parameters of a method may be a secret that is not known yet.
 func (r *recorder) confides(method string) bool {
 	s := r.host.Features().Secrets
-	return telling.MatchString(method) || s != nil && s.Confides(method)
+	return telling().MatchString(method) || s != nil && s.Confides(method)
 }
 
 // sent gives the message of a call its id.

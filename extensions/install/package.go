@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/manifest"
@@ -80,13 +81,13 @@ func OpenFile(ctx context.Context, file *os.File, source string, limits Limits) 
 func (p *Package) Close() error { return p.closer.Close() }
 
 // digestForm matches a digest.
-var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var digestForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) })
 
 // Verify compares the digest of the package with an expected one, "sha256:" and 64
 // hexadecimal digits. The error wraps [ErrDigest].
 func (p *Package) Verify(digest string) error {
 	switch want := strings.ToLower(digest); {
-	case !digestForm.MatchString(want):
+	case !digestForm().MatchString(want):
 		return fmt.Errorf("%w: sha256: and 64 hexadecimal digits expected, found %q", ErrDigest, digest)
 	case want != p.Digest:
 		return fmt.Errorf("%w: %s: %s expected, found %s", ErrDigest, p.Source, want, p.Digest)
@@ -124,14 +125,16 @@ const noPublisher = "undefined_publisher"
 
 // Forms of the parts of an id. Names of packages from npm have a scope: @acme/words.
 var (
-	publisherForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
-	nameForm      = regexp.MustCompile(`^(@[A-Za-z0-9_-]{1,63}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+	publisherForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`) })
+	nameForm      = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(@[A-Za-z0-9_-]{1,63}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+	})
 )
 
 // ValidID reports whether text has the form publisher.name of an id that can be installed.
 func ValidID(text string) bool {
 	publisher, name, _ := strings.Cut(text, ".")
-	return publisherForm.MatchString(publisher) && nameForm.MatchString(name)
+	return publisherForm().MatchString(publisher) && nameForm().MatchString(name)
 }
 
 // identify reads package.json among the entries.
@@ -146,7 +149,7 @@ func (p *Package) identify() error {
 		return err
 	}
 	p.ID, p.Version, p.Engine = m.Value, m.Version, m.Engine
-	if !publisherForm.MatchString(m.Publisher) || m.Publisher == noPublisher || !nameForm.MatchString(m.Shortname) {
+	if !publisherForm().MatchString(m.Publisher) || m.Publisher == noPublisher || !nameForm().MatchString(m.Shortname) {
 		return fmt.Errorf("%w: %s: package.json: a publisher and a name of letters, digits and hyphens expected, found %q", ErrManifest, p.Source, m.Value)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hostsup/hostsup/workbench/language"
 )
@@ -94,14 +95,16 @@ func (capabilities) markup(m language.Markdown, formats []string) any {
 }
 
 // placeholder is what a snippet of VS Code has between braces: a default, or choices.
-var placeholder = regexp.MustCompile(`\$\{\w+:([^{}]*)\}|\$\{\w+\|([^,|}]*)[^}]*\}|\$\{[^{}]*\}|\$\w+`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{\w+:([^{}]*)\}|\$\{\w+\|([^,|}]*)[^}]*\}|\$\{[^{}]*\}|\$\w+`)
+})
 
 // plain returns the text of a snippet for a client that has no snippets.
 func plain(snippet string) string {
 	const dollar, brace, slash = "\x00", "\x01", "\x02"
 	s := strings.NewReplacer(`\\`, slash, `\$`, dollar, `\}`, brace).Replace(snippet)
 	for {
-		next := placeholder.ReplaceAllString(s, "$1$2")
+		next := placeholder().ReplaceAllString(s, "$1$2")
 		if next == s {
 			break
 		}

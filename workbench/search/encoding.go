@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf16"
 
 	"golang.org/x/text/encoding"
@@ -29,7 +30,7 @@ type charset struct {
 	enc   encoding.Encoding
 }
 
-var codePage = regexp.MustCompile(`^(windows|cp|utf|iso8859|koi8)-?([0-9]+)?(.*)$`)
+var codePage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(windows|cp|utf|iso8859|koi8)-?([0-9]+)?(.*)$`) })
 
 // newCharset finds an encoding by its name in VS Code, such as utf16le or windows1252.
 func newCharset(name string) (charset, error) {
@@ -43,7 +44,7 @@ func newCharset(name string) (charset, error) {
 	}[lower]
 	if label == "" {
 		label = lower
-		if m := codePage.FindStringSubmatch(lower); m != nil {
+		if m := codePage().FindStringSubmatch(lower); m != nil {
 			label = m[1] + "-" + m[2] + m[3]
 			label = strings.Replace(label, "iso8859", "iso-8859", 1)
 		}

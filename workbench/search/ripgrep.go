@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hostsup/hostsup/sandbox"
@@ -50,12 +51,12 @@ func FindRipgrep(build string) string {
 }
 
 // plain are patterns that mean the same for ripgrep as for VS Code. For ripgrep, ? is a byte.
-var plain = regexp.MustCompile(`^[\w.*/-]+$`)
+var plain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w.*/-]+$`) })
 
 // isForRipgrep reports whether ripgrep itself applies an exclude. The others are applied to what it
 // finds.
 func isForRipgrep(q *query, e exclude) bool {
-	return !q.fold && e.When == "" && plain.MatchString(e.Pattern) && !strings.HasPrefix(e.Pattern, "/")
+	return !q.fold && e.When == "" && plain().MatchString(e.Pattern) && !strings.HasPrefix(e.Pattern, "/")
 }
 
 // newFilter returns the filter for what ripgrep finds.

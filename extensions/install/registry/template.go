@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/hostsup/hostsup/extensions/install"
 )
@@ -21,7 +22,7 @@ type Ref struct {
 }
 
 // versionForm matches what a version may be in a URL.
-var versionForm = regexp.MustCompile(`^[0-9A-Za-z]+([.+-][0-9A-Za-z]+)*$`)
+var versionForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z]+([.+-][0-9A-Za-z]+)*$`) })
 
 // ParseRef parses "publisher.name" or "publisher.name@version".
 func ParseRef(text string) (Ref, error) {
@@ -29,7 +30,7 @@ func ParseRef(text string) (Ref, error) {
 	if i := strings.LastIndexByte(text, '@'); i > 0 && !strings.Contains(text[i:], "/") { // names may have a scope: @acme/words
 		id, version, has = text[:i], text[i+1:], true
 	}
-	if !install.ValidID(id) || has && !versionForm.MatchString(version) {
+	if !install.ValidID(id) || has && !versionForm().MatchString(version) {
 		return Ref{}, fmt.Errorf("%w: publisher.name or publisher.name@version expected, found %q", ErrRef, text)
 	}
 	return Ref{id, version}, nil
@@ -43,7 +44,7 @@ func (r Ref) String() string {
 }
 
 // placeholder matches one of a template.
-var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[^{}]*\}`) })
 
 // Check checks the URL of a registry. The error wraps [ErrURL].
 func Check(template string) error {
@@ -64,7 +65,7 @@ func expand(template string, ref Ref, target string) (*url.URL, error) {
 	publisher, name, _ := strings.Cut(ref.ID, ".")
 	values := map[string]string{"{publisher}": publisher, "{name}": name, "{version}": ref.Version, "{target}": target}
 	var errs []error
-	text := placeholder.ReplaceAllStringFunc(template, func(p string) string {
+	text := placeholder().ReplaceAllStringFunc(template, func(p string) string {
 		value, ok := values[p]
 		if !ok {
 			errs = append(errs, fmt.Errorf("%w: {publisher}, {name}, {version} or {target} expected, found %s", ErrURL, p))
