@@ -24,8 +24,8 @@ confine-model: ## random grants, links and renames against a model: SEEDS cases 
 simulate: ## stories of the simulated tree, of new seeds, until one fails
 	GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1 CGO_ENABLED=0 $(GO) test ./simulation -count 1 -timeout 0 -v -run '^TestSeeds$$' -forever -first $${FIRST:-$$(date +%s)000}
 
-soak: ## pairs of faults on real processes, for SOAK (default 2h)
-	CGO_ENABLED=0 $(GO) test ./integration/faults -count 1 -timeout 0 -v -run TestPairs -pairs $${SOAK:-2h} -seed $${SEED:-$$(date +%s)}
+soak: ## pairs of faults on real processes for SOAK (default 2h), then faults of one supervisor for as long
+	CGO_ENABLED=0 $(GO) test ./integration/faults -count 1 -timeout 0 -v -run 'TestPairs|TestSoak' -pairs $${SOAK:-2h} -soak $${SOAK:-2h} -seed $${SEED:-$$(date +%s)}
 
 build: ## the binary, static, into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/hostsup

@@ -34,6 +34,7 @@ type clients struct {
 	end  context.CancelFunc
 	done sync.WaitGroup
 
+	pause            time.Duration // between calls that are answered; 0: none
 	answered, failed atomic.Int64
 	exec             *execserver.Client
 
@@ -42,8 +43,8 @@ type clients struct {
 	wrong  []string // what no fault explains
 }
 
-func newClients(w *world) *clients {
-	c := &clients{w: w}
+func newClients(w *world, pause time.Duration) *clients {
+	c := &clients{w: w, pause: pause}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	c.exec = execserver.New(execserver.Unix{Path: w.execSocket()}, execserver.Options{})
 	for n := range callers {
@@ -82,14 +83,18 @@ func (c *clients) outcome(what string, began time.Time, err error) {
 	if took := time.Since(began); took > bound {
 		c.bad("%s took %s: %v", what, took, err)
 	}
+	pause := c.pause
 	if err == nil {
 		c.answered.Add(1)
-		return
+	} else {
+		c.failed.Add(1)
+		pause = max(pause, least)
 	}
-	c.failed.Add(1)
-	select {
-	case <-time.After(least):
-	case <-c.ctx.Done():
+	if pause > 0 {
+		select {
+		case <-time.After(pause):
+		case <-c.ctx.Done():
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ type fault struct {
 	name string
 	do   func(w *world, r *rand.Rand) (end func())
 	own  bool // it needs a file system of its own
+	ends bool // the supervisor, or may do so
 }
 
 // all are the faults.
@@ -56,6 +57,7 @@ var all = []fault{
 	{name: "no state folder", own: true, do: noState},
 	{name: "no descriptors", do: noDescriptors},
 	{name: "no processes", do: noProcesses},
+	{name: "no memory", ends: true, do: noMemory},
 	{name: "a second supervisor", do: second},
 	{name: "1,000 idle connections", do: idleConnections},
 	{name: "the socket is removed", do: func(w *world, _ *rand.Rand) func() { _ = os.Remove(w.socket); return nil }},
@@ -65,11 +67,11 @@ var all = []fault{
 		_ = w.cmd.Process.Signal(syscall.SIGSTOP)
 		return func() { _ = w.cmd.Process.Signal(syscall.SIGCONT) }
 	}},
-	{name: "SIGTERM", do: func(w *world, _ *rand.Rand) func() {
+	{name: "SIGTERM", ends: true, do: func(w *world, _ *rand.Rand) func() {
 		_ = w.cmd.Process.Signal(syscall.SIGTERM)
 		return func() { _ = w.cmd.Process.Signal(syscall.SIGCONT); <-w.exited }
 	}},
-	{name: "the supervisor is killed", do: func(w *world, _ *rand.Rand) func() {
+	{name: "the supervisor is killed", ends: true, do: func(w *world, _ *rand.Rand) func() {
 		_ = w.cmd.Process.Signal(syscall.SIGKILL)
 		return func() { <-w.exited }
 	}},
@@ -242,16 +244,42 @@ func noState(w *world, _ *rand.Rand) func() {
 func noDescriptors(w *world, _ *rand.Rand) func() {
 	pid := w.cmd.Process.Pid
 	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return nil
+	}
+	return limit(pid, unix.RLIMIT_NOFILE, uint64(len(fds)))
+}
+
+// limit sets a limit of another process, and returns what lifts it; nil if it cannot be set.
+func limit(pid, resource int, most uint64) (lift func()) {
 	var old unix.Rlimit
-	if err != nil || unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &old) != nil {
+	if unix.Prlimit(pid, resource, nil, &old) != nil || unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: old.Max}, nil) != nil {
 		return nil
 	}
-	now := old
-	now.Cur = uint64(len(fds))
-	if unix.Prlimit(pid, unix.RLIMIT_NOFILE, &now, nil) != nil {
+	return func() { _ = unix.Prlimit(pid, resource, &old, nil) }
+}
+
+// noMemory leaves the supervisor no memory but what it has. The Go runtime ends a program that
+// needs more, and the hosts end with it.
+func noMemory(w *world, _ *rand.Rand) func() {
+	lift := limit(w.cmd.Process.Pid, unix.RLIMIT_DATA, 1)
+	if lift == nil {
 		return nil
 	}
-	return func() { _ = unix.Prlimit(pid, unix.RLIMIT_NOFILE, &old, nil) }
+	return func() {
+		lift()
+		poll.Within(bound, func() bool { // it goes on, or is on its way out
+			select {
+			case <-w.exited:
+				return true
+			default:
+			}
+			ctx, cancel := w.short()
+			defer cancel()
+			_, err := w.client.Status(ctx)
+			return err == nil
+		})
+	}
 }
 
 // noProcesses leaves the supervisor and its hosts no process for anything new.

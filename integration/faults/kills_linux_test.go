@@ -33,7 +33,7 @@ func TestKills(t *testing.T) {
 			n = 300
 		}
 	}
-	w := newWorld(t)
+	w := newWorld(t, 0)
 	r := rand.New(rand.NewPCG(*seed, 2))
 	stop := make(chan struct{})
 	var watch sync.WaitGroup

@@ -22,7 +22,7 @@ var (
 // TestFaults has each fault alone. -v prints how long the supervisor took to be whole
 // again.
 func TestFaults(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, 0)
 	r := rand.New(rand.NewPCG(*seed, 0))
 	var table strings.Builder
 	table.WriteString("| fault | whole again after |\n|---|---|\n")
@@ -62,7 +62,7 @@ func TestPairs(t *testing.T) {
 			limit = 2 * time.Minute
 		}
 	}
-	w := newWorld(t)
+	w := newWorld(t, 0)
 	r := rand.New(rand.NewPCG(*seed, 1))
 	var list [][2]fault
 	for i, a := range all {

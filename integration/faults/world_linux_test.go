@@ -53,7 +53,8 @@ type usage struct {
 	memory      int64 // bytes
 }
 
-func newWorld(t testing.TB) *world {
+// newWorld starts a supervisor, its hosts and clients, which pause between calls.
+func newWorld(t testing.TB, pause time.Duration) *world {
 	t.Helper()
 	dir := t.TempDir()
 	w := &world{t: t, dir: dir, socket: filepath.Join(dir, "s.sock"), state: filepath.Join(dir, "disk", "state")}
@@ -93,7 +94,7 @@ func newWorld(t testing.TB) *world {
 		}
 	})
 	w.start()
-	w.clients = newClients(w)
+	w.clients = newClients(w, pause)
 	w.whole(time.Now())
 	w.base = w.usage()
 	return w
