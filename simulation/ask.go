@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strconv"
 	"strings"
@@ -96,7 +97,7 @@ func (h *speaker) hearOther(m *codec.Message) {
 		check.askAcked(a)
 	case m.Kind == codec.Item:
 		if check.askItem(a, m) { // items that come before are too many
-			h.p.m.AfterFunc(h.p.m.within(3*time.Millisecond), func() {
+			h.p.m.AfterFunc(h.p.dice.within(3*time.Millisecond), func() {
 				if h.p.runs() {
 					check.allows(a)
 					h.say(&codec.Message{Kind: codec.Credit, ID: a.wire, Credit: uint32(a.chunk)})
@@ -113,6 +114,7 @@ func (t *teller) handle(ctx context.Context, in *actors.Incoming) (any, error) {
 		return nil, errors.New("not a request of the story")
 	}
 	defer t.check.handled(a)
+	dice := t.m.dice("handler %d", a.id)
 	switch a.method {
 	case hereFail:
 		return nil, &codec.Error{Name: "Refused", Message: strconv.Itoa(a.id)}
@@ -125,7 +127,7 @@ func (t *teller) handle(ctx context.Context, in *actors.Incoming) (any, error) {
 	case hereItems:
 		return iter.Seq2[any, error](func(yield func(any, error) bool) {
 			for i := range a.n {
-				if t.m.chance(0.1) && !t.m.wait(ctx, t.m.within(5*time.Millisecond)) {
+				if dice.chance(0.1) && !t.m.wait(ctx, dice.within(5*time.Millisecond)) {
 					yield(nil, ctx.Err())
 					return
 				}
@@ -135,7 +137,7 @@ func (t *teller) handle(ctx context.Context, in *actors.Incoming) (any, error) {
 			}
 		}), nil
 	}
-	if !t.m.wait(ctx, t.m.within(10*time.Millisecond)) {
+	if !t.m.wait(ctx, dice.within(10*time.Millisecond)) {
 		t.release(a)
 		return nil, ctx.Err()
 	}
@@ -143,8 +145,8 @@ func (t *teller) handle(ctx context.Context, in *actors.Incoming) (any, error) {
 }
 
 // release tells that the context of a handler has ended. Contexts that end together do so in an order
-// that no seed decides; their handlers go on in the order of their requests.
+// that no seed decides.
 func (t *teller) release(a *call) {
-	t.m.wait(context.Background(), time.Duration(a.id))
+	t.m.turn(fmt.Sprintf("handler %d", a.id))
 	t.check.released(a)
 }

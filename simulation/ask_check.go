@@ -251,11 +251,13 @@ func (c *checker) open(by string, life int) (n int) {
 	return n + 1 // the one that is looked at
 }
 
-// overloaded calls bad if a host that had too many calls since a time had fewer than it may. c.mu is held.
+// overloaded calls bad if a host that had too many calls since a time had fewer than it may. What has
+// ended at that time counts: in which order the callers of one moment go on is no order of theirs. c.mu
+// is held.
 func (c *checker) overloaded(host string, since time.Time, bad func(open int)) {
 	open := 0
 	for _, o := range c.calls {
-		if o.host == host && (!o.answered || o.endedAt.After(since)) && (o.by == "" || o.life == c.lives[o.by]) {
+		if o.host == host && (!o.answered || !o.endedAt.Before(since)) && (o.by == "" || o.life == c.lives[o.by]) {
 			open++
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -19,16 +21,24 @@ import (
 // bubble, whose clock is the time.
 type kernel struct {
 	begin time.Time
+	seed  uint64
 	late  float64       // share of tasks that are late
 	delay time.Duration // of those, at most
 
 	mu     sync.Mutex
 	rng    *rand.Rand
 	ready  []func()
+	named  []named // ready, too; sorted
 	timers timers
 	set    uint64        // timers so far
 	wake   chan struct{} // has an element when ready or timers have a new one
 	steps  int
+}
+
+// named is a task of which the name decides where it stands among those that are ready.
+type named struct {
+	name string
+	f    func()
 }
 
 // timer is a [link.Timer]. Those that are due at the same time are so in the order in
@@ -74,15 +84,18 @@ func (t *timers) Pop() any {
 // maxSteps bounds a story: one that takes more does not come to rest.
 const maxSteps = 2_000_000
 
+// interrupted is called where something is given to a kernel; nil but in tests.
+var interrupted func()
+
 func newKernel(seed uint64) *kernel {
-	return &kernel{begin: time.Now(), rng: rand.New(rand.NewPCG(seed, 0x6b65726e656c)), wake: make(chan struct{}, 1)}
+	return &kernel{begin: time.Now(), seed: seed, rng: rand.New(rand.NewPCG(seed, 0x6b65726e656c)), wake: make(chan struct{}, 1)}
 }
 
 // run runs what is ready, one after the other, until over is closed.
 func (k *kernel) run(over <-chan struct{}) error {
 	for {
 		synctest.Wait()
-		task, wait := k.next()
+		task, wait := k.pick()
 		if task == nil {
 			select {
 			case <-k.wake: // or time passes until another timer has something
@@ -99,21 +112,27 @@ func (k *kernel) run(over <-chan struct{}) error {
 	}
 }
 
-// next takes one of the tasks that are ready. If no task is ready, task is nil, and wait delivers when
+// pick takes one of the tasks that are ready. If no task is ready, task is nil, and wait delivers when
 // the next timer is due; wait is nil if no timer is set.
-func (k *kernel) next() (task func(), wait <-chan time.Time) {
+func (k *kernel) pick() (task func(), wait <-chan time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.timers) > 0 && !k.timers[0].due.After(time.Now()) {
 		k.ready = append(k.ready, heap.Pop(&k.timers).(*timer).f)
 	}
-	if len(k.ready) == 0 {
+	all := len(k.ready) + len(k.named)
+	if all == 0 {
 		if len(k.timers) > 0 {
 			wait = time.After(time.Until(k.timers[0].due))
 		}
 		return nil, wait
 	}
-	i := k.rng.IntN(len(k.ready))
+	i := k.rng.IntN(all)
+	if n := i - len(k.ready); n >= 0 {
+		task = k.named[n].f
+		k.named = slices.Delete(k.named, n, n+1)
+		return task, nil
+	}
 	task = k.ready[i]
 	last := len(k.ready) - 1
 	k.ready[i], k.ready[last] = k.ready[last], nil
@@ -123,6 +142,7 @@ func (k *kernel) next() (task func(), wait <-chan time.Time) {
 
 // Go implements [link.Env].
 func (k *kernel) Go(f func()) {
+	k.interrupt()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.late > 0 && k.rng.Float64() < k.late {
@@ -131,6 +151,12 @@ func (k *kernel) Go(f func()) {
 	}
 	k.ready = append(k.ready, f)
 	k.stir()
+}
+
+func (k *kernel) interrupt() {
+	if interrupted != nil {
+		interrupted()
+	}
 }
 
 // stir wakes the kernel. k.mu is held.
@@ -182,6 +208,7 @@ func (k *kernel) Time(reading int64) time.Time { return k.begin.Add(time.Duratio
 // AfterFunc implements [link.Env].
 func (k *kernel) AfterFunc(d time.Duration, f func()) link.Timer {
 	t := &timer{k: k, f: f, index: -1}
+	k.interrupt()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.arm(t, d)
@@ -213,32 +240,29 @@ func (k *kernel) dispatch(system *actor.ActorSystem) {
 	system.Root.WithSpawnMiddleware(middleware)
 }
 
-// chance reports true in a share p of the calls.
-func (k *kernel) chance(p float64) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.rng.Float64() < p
+// turn lets others go first: whoever has called goes on when it is picked. What goes on in one step may
+// call in any order, that of Go's scheduler; among those that wait the order is that of their names.
+func (k *kernel) turn(name string) {
+	on := make(chan struct{})
+	k.next(name, func() { close(on) })
+	<-on
 }
 
-// pause lets others go first, in a share p of the calls.
-func (k *kernel) pause(p float64) {
-	if k.chance(p) {
-		on := make(chan struct{})
-		k.Go(func() { close(on) })
-		<-on
+// soon is next, or sets a timer if the dice have f be late.
+func (k *kernel) soon(d *dice, name string, f func()) {
+	if k.late > 0 && d.chance(k.late) {
+		k.AfterFunc(d.within(k.delay), f)
+		return
 	}
+	k.next(name, f)
 }
 
-// number returns one of 0 to n-1.
-func (k *kernel) number(n int) int {
+// next has f run when it is picked, among what is ready. name is not that of anything that is ready.
+func (k *kernel) next(name string, f func()) {
+	k.interrupt()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.rng.IntN(n)
-}
-
-// within returns a duration of at most d.
-func (k *kernel) within(d time.Duration) time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return time.Duration(k.rng.Int64N(int64(d) + 1))
+	i, _ := slices.BinarySearchFunc(k.named, name, func(t named, name string) int { return strings.Compare(t.name, name) })
+	k.named = slices.Insert(k.named, i, named{name, f})
+	k.stir()
 }

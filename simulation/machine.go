@@ -51,7 +51,7 @@ func nameOf(cmd *sandbox.Command) (host string, life int) {
 
 // Wire implements [supervisor.Machine].
 func (m *machine) Wire(cmd *sandbox.Command) link.Wire {
-	ours, theirs := connect(m.kernel)
+	ours, theirs := connect(m.kernel, cmd.Name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waiting[cmd.Name] = theirs
@@ -64,7 +64,7 @@ func (m *machine) Kill() sandbox.Kill { return sandbox.KillGroup }
 // Start implements [supervisor.Machine].
 func (m *machine) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
 	host, life := nameOf(cmd)
-	time.Sleep(m.within(3 * time.Millisecond))
+	time.Sleep(m.dice("start %s", cmd.Name).within(3 * time.Millisecond))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	conn := m.waiting[cmd.Name]
@@ -79,7 +79,10 @@ func (m *machine) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
 		return nil, &sandbox.StartError{Name: cmd.Name, Step: sandbox.StepFork, Err: err}
 	}
 	m.pids++
-	p := &process{m: m, host: host, life: life, do: do, conn: conn, dead: make(chan struct{})}
+	p := &process{
+		m: m, host: host, life: life, do: do, conn: conn, dead: make(chan struct{}),
+		dice: m.dice("process %s", cmd.Name), signals: m.dice("signals %s", cmd.Name),
+	}
 	p.changed = sync.NewCond(&p.mu)
 	p.Simulated = sandbox.NewSimulated(cmd, m.pids, func(_ *sandbox.Simulated, sig os.Signal) { p.signal(sig) })
 	m.latest[host] = p
@@ -124,6 +127,9 @@ type process struct {
 	do   program
 	conn wire
 
+	dice    *dice // of what it reads
+	signals *dice // of what is done to it
+
 	mu      sync.Mutex
 	changed *sync.Cond
 	frozen  bool
@@ -139,9 +145,9 @@ func (p *process) signal(sig os.Signal) {
 	if number != stopSignal && number != goOnSignal {
 		p.m.check.disturbed(p.host, p.life)
 	}
-	after := p.m.within(2 * time.Millisecond)
-	if sig == os.Kill && p.m.chance(0.05) {
-		after = p.m.within(200 * time.Millisecond) // it waits for a disk
+	after := p.signals.within(2 * time.Millisecond)
+	if sig == os.Kill && p.signals.chance(0.05) {
+		after = p.signals.within(200 * time.Millisecond) // it waits for a disk
 	}
 	p.m.AfterFunc(after, func() {
 		switch {
@@ -198,7 +204,7 @@ func (p *process) exit(e sandbox.Exit) {
 	close(p.dead)
 	_ = p.conn.Close()
 	p.m.check.exited(p.host, p.life)
-	p.m.AfterFunc(p.m.within(time.Millisecond), func() { p.End(e) })
+	p.m.AfterFunc(p.m.dice("end %s.%d", p.host, p.life).within(time.Millisecond), func() { p.End(e) })
 }
 
 // vanish ends the rest of its tree, once the process itself can be waited for.

@@ -121,7 +121,7 @@ func (h *speaker) hear(m *codec.Message) bool {
 		if m.Method == flood {
 			h.tellNews(200)
 		}
-		p.m.AfterFunc(p.m.within(p.do.think), func() {
+		p.m.AfterFunc(p.dice.within(p.do.think), func() {
 			if p.runs() {
 				h.say(&answer)
 				if m.Method == twice {

@@ -100,10 +100,11 @@ func (t *teller) tell() {
 		t.check.wrong("the tree does not start: %v", err)
 		return
 	}
-	for _, st := range t.story.steps {
+	for i, st := range t.story.steps {
+		st.turn = fmt.Sprintf("step %d", i)
 		time.Sleep(st.at - time.Since(t.m.begin))
 		t.doing.Add(1)
-		t.m.Go(func() {
+		t.m.next(st.turn, func() {
 			defer t.doing.Done()
 			t.do(st)
 		})
@@ -155,7 +156,10 @@ func (t *teller) do(st step) {
 	case slices.Contains(ofPerson, st.verb):
 		f := map[string]func(context.Context) error{"start": h.Start, "stop": h.Stop, "restart": h.Restart, "reset": h.Reset}[st.verb]
 		began := time.Now()
-		t.check.ordered(st.verb, st.host, time.Since(began), f(ctx))
+		err := f(ctx)
+		took := time.Since(began)
+		t.m.turn(st.turn)
+		t.check.ordered(st.verb, st.host, took, err)
 	case slices.Contains(ofProgram, st.verb):
 		on := st.args[0] == "on"
 		t.m.change(st.host, func(p *program) {
@@ -206,6 +210,7 @@ func (t *teller) call(ctx context.Context, h *supervisor.Host, st step) {
 	t.check.called(c)
 	var out int
 	err := h.Call(ctx, c.method, c.id, &out, opts...)
+	t.m.turn(st.turn)
 	t.check.answered(c, out, err)
 }
 

@@ -37,6 +37,7 @@ type step struct {
 	verb string
 	host string // of most verbs
 	args []string
+	turn string // the name of its turns, while a story is told
 }
 
 // The verbs of a story, by what they need.

@@ -28,6 +28,7 @@ type stream struct {
 	id   uint32
 	how  string // the method
 	kick chan struct{}
+	dice *dice
 
 	mu       sync.Mutex
 	credit   int
@@ -37,6 +38,9 @@ type stream struct {
 // stream answers a request with items.
 func (h *speaker) stream(m *codec.Message, c *call, how string) {
 	s := &stream{h: h, c: c, id: m.ID, how: how, kick: make(chan struct{}, 1)}
+	if c != nil {
+		s.dice = h.p.m.dice("items %d by %d", c.id, h.p.life)
+	}
 	h.mu.Lock()
 	h.streams[m.ID] = s
 	h.mu.Unlock()
@@ -64,8 +68,8 @@ func (s *stream) pump() {
 			seq++
 			p.m.check.breaks(p, s.c, true)
 		}
-		if p.m.chance(0.1) {
-			time.Sleep(p.m.within(p.do.think))
+		if s.dice.chance(0.1) {
+			time.Sleep(s.dice.within(p.do.think))
 		}
 		p.m.check.sends(s.c)
 		s.h.say(&codec.Message{Kind: codec.Item, ID: s.id, Seq: uint32(seq), Result: number(firstItem + seq)})
@@ -151,7 +155,9 @@ func (t *teller) stream(ctx context.Context, h *supervisor.Host, st step) {
 	pause, leave := t.duration(st, "pause"), t.number(st, "leave")
 	t.check.called(c)
 	var result int
+	dice := t.m.dice("pauses %s", st.turn)
 	for raw, err := range h.Stream(ctx, c.method, c.id) {
+		t.m.turn(st.turn)
 		if err != nil {
 			t.check.answered(c, 0, err)
 			return
@@ -170,7 +176,7 @@ func (t *teller) stream(ctx context.Context, h *supervisor.Host, st step) {
 			return
 		}
 		if pause > 0 {
-			time.Sleep(t.m.within(pause))
+			time.Sleep(dice.within(pause))
 			t.check.ready(c)
 		}
 	}
@@ -199,6 +205,7 @@ func (t *teller) notify(ctx context.Context, h *supervisor.Host, st step) {
 	for n := range t.number(st, "n") {
 		life := t.check.greetedLife(st.host)
 		err := h.Notify(ctx, "note", [2]int{sender, n + 1})
+		t.m.turn(st.turn)
 		t.check.told(st.host, sender, n+1, err == nil, life)
 	}
 }

@@ -64,11 +64,12 @@ func (watch) Validate(codec.Protocol) error { return nil }
 // Interceptor implements [supervisor.Feature].
 func (w watch) Interceptor(host *actors.Ref) *actors.Interceptor {
 	c, m, name := w.t.check, w.t.m, host.Name()
+	reading := m.dice("reading %s", name)
 	return &actors.Interceptor{
 		Name: "watch", Stage: actors.StageWatch,
 		Starting: func(ctx context.Context, s *actors.Start) error {
 			c.watched(name, onStarting, s.Life)
-			m.wait(ctx, m.within(5*time.Millisecond))
+			m.wait(ctx, m.dice("starting %s.%d", name, s.Life).within(5*time.Millisecond))
 			return ctx.Err()
 		},
 		Up: func(line *actors.Line, publish func()) {
@@ -86,12 +87,12 @@ func (w watch) Interceptor(host *actors.Ref) *actors.Interceptor {
 		},
 		Down:  func(life uint64) { c.watched(name, onDown, life) },
 		Ended: func(e actors.LifeEnd) { c.watched(name, onEnded, e.Life) },
-		Advise: func(_ actors.LifeEnd, tell func(actors.Advice)) {
-			m.AfterFunc(m.within(100*time.Millisecond), func() { tell(actors.Advice{}) })
+		Advise: func(e actors.LifeEnd, tell func(actors.Advice)) {
+			m.AfterFunc(m.dice("advise %s.%d", name, e.Life).within(100*time.Millisecond), func() { tell(actors.Advice{}) })
 		},
 		Gone: func(e actors.LifeEnd) {
 			c.watched(name, onGone, e.Life)
-			m.wait(context.Background(), m.within(20*time.Millisecond))
+			m.wait(context.Background(), m.dice("gone %s.%d", name, e.Life).within(20*time.Millisecond))
 			c.watched(name, afterGone, e.Life)
 		},
 		Over:   func(life uint64) { c.watched(name, onOver, life) },
@@ -99,16 +100,17 @@ func (w watch) Interceptor(host *actors.Ref) *actors.Interceptor {
 		Changed: func(t lifecycle.Transition) {
 			c.changed(name, t)
 		},
-		Outbound: func(_ uint64, msg *codec.Message) (v actors.Verdict) {
+		Outbound: func(life uint64, msg *codec.Message) (v actors.Verdict) {
 			if msg.Kind != codec.Request {
 				return v
 			}
+			dice := m.dice("outbound %s.%d %x", name, life, msg.Params)
 			switch {
-			case w.how == "holds" && m.chance(0.3) && c.holds(msg):
+			case w.how == "holds" && dice.chance(0.3) && c.holds(msg):
 				hold := make(chan struct{})
-				m.AfterFunc(m.within(300*time.Millisecond), func() { close(hold) })
+				m.AfterFunc(dice.within(300*time.Millisecond), func() { close(hold) })
 				v.Hold = hold
-			case w.how == "refuses" && m.chance(0.2) && c.refuses(msg):
+			case w.how == "refuses" && dice.chance(0.2) && c.refuses(msg):
 				v.Err = errRefused
 			}
 			return v
@@ -122,11 +124,11 @@ func (w watch) Interceptor(host *actors.Ref) *actors.Interceptor {
 			return v
 		},
 		Reading: func() <-chan struct{} {
-			if !m.chance(0.02) {
+			if !reading.chance(0.02) {
 				return nil
 			}
 			hold := make(chan struct{})
-			m.AfterFunc(m.within(20*time.Millisecond), func() { close(hold) })
+			m.AfterFunc(reading.within(20*time.Millisecond), func() { close(hold) })
 			return hold
 		},
 	}

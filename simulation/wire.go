@@ -16,7 +16,10 @@ const room = 32 << 10
 // pipe is one direction of a connection. Bytes that were written are under way until
 // the kernel delivers them, some at a time.
 type pipe struct {
-	k *kernel
+	k      *kernel
+	name   string // also of what delivers
+	writer *dice  // of the one who writes
+	mover  *dice  // of what delivers
 
 	mu        sync.Mutex
 	changed   *sync.Cond
@@ -28,8 +31,8 @@ type pipe struct {
 	delivered bool   // the end, too
 }
 
-func newPipe(k *kernel) *pipe {
-	p := &pipe{k: k}
+func newPipe(k *kernel, name string) *pipe {
+	p := &pipe{k: k, name: name, writer: k.dice("writer %s", name), mover: k.dice("mover %s", name)}
 	p.changed = sync.NewCond(&p.mu)
 	return p
 }
@@ -40,13 +43,13 @@ func (p *pipe) move() {
 		return
 	}
 	p.moving = true
-	p.k.Go(func() {
+	p.k.soon(p.mover, p.name, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.moving = false
 		n := len(p.way)
-		if n > 1 && p.k.chance(0.3) {
-			n = 1 + p.k.number(n)
+		if n > 1 && p.mover.chance(0.3) {
+			n = 1 + p.mover.number(n)
 		}
 		p.here = append(p.here, p.way[:n]...)
 		p.way = append(p.way[:0], p.way[n:]...)
@@ -77,11 +80,13 @@ func (p *pipe) put(b []byte) (int, error) {
 var errBroken = errors.New("broken pipe")
 
 func (p *pipe) tryWrite(b []byte) (int, error) {
-	p.k.pause(0.2) // no wait for room, but another goroutine may go first
+	if p.writer.chance(0.2) { // no wait for room, but another goroutine may go first
+		p.k.turn("write " + p.name)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.k.chance(0.2) { // a full socket
-		b = b[:p.k.number(len(b)+1)]
+	if p.writer.chance(0.2) { // a full socket
+		b = b[:p.writer.number(len(b)+1)]
 	}
 	return p.put(b)
 }
@@ -140,9 +145,9 @@ type wire struct{ in, out *pipe }
 
 var _ link.Wire = wire{}
 
-// connect returns the two ends of a connection.
-func connect(k *kernel) (ours, theirs wire) {
-	a, b := newPipe(k), newPipe(k)
+// connect returns the two ends of a connection, which has a name of its own.
+func connect(k *kernel, name string) (ours, theirs wire) {
+	a, b := newPipe(k, name+" in"), newPipe(k, name+" out")
 	return wire{a, b}, wire{b, a}
 }
 
