@@ -276,6 +276,11 @@ func echoReport(title string, names []string, opt options) (*report, error) {
 	return r, nil
 }
 
+// evidenceSection compares calls with and without the recorder of messages for crash reports.
+func evidenceSection(opt options) (*report, error) {
+	return echoReport("Calls that are recorded for crash reports", []string{"hostsup", "hostsup-evidence"}, opt)
+}
+
 // requestSection compares the three ways in which a connection could keep its
 // pending requests, with all else equal.
 func requestSection(opt options) (*report, error) {

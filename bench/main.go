@@ -24,6 +24,7 @@
 //	bench [flags] language    a language feature of an extension by position and by a bare call
 //	bench [flags] typescript  a host of the SDK for TypeScript beside vscode-jsonrpc
 //	bench [flags] request     three ways to keep a pending request
+//	bench [flags] evidence    calls with the recorder of crash reports and without it
 //
 // With -profile DIR each process leaves a CPU profile there. With -page FILE the last
 // part of a page, docs/performance.md, becomes what the run has printed, verdicts first.
@@ -83,6 +84,7 @@ func sections() []section {
 		{"language", languageSection},
 		{"typescript", typescriptSection},
 		{"request", requestSection},
+		{"evidence", evidenceSection},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/control/evidence"
 	"github.com/hostsup/hostsup/sdk/demo"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -39,12 +40,21 @@ func hostsupPeer() Peer {
 	}
 }
 
-func dialHostsup(maxPending int) (Conn, error) {
+// evidencePeer is hostsupPeer with a recorder of the messages for crash reports, as hostsup run has
+// one.
+func evidencePeer() Peer {
+	return Peer{
+		Name: "hostsup-evidence",
+		Dial: func() (Conn, error) { return dialHostsup(0, supervisor.WithEvidence(evidence.New(evidence.Options{}))) },
+	}
+}
+
+func dialHostsup(maxPending int, opts ...supervisor.Option) (Conn, error) {
 	spec, err := DemoSpec(maxPending)
 	if err != nil {
 		return nil, err
 	}
-	s, h, err := supervise(spec)
+	s, h, err := supervise(spec, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +62,10 @@ func dialHostsup(maxPending int) (Conn, error) {
 }
 
 // supervise starts a supervisor and returns its only host once it is ready.
-func supervise(spec supervisor.Spec) (*supervisor.Supervisor, *supervisor.Host, error) {
+func supervise(spec supervisor.Spec, opts ...supervisor.Option) (*supervisor.Supervisor, *supervisor.Host, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	s, err := supervisor.Start(context.Background(), spec)
+	s, err := supervisor.Start(context.Background(), spec, opts...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -40,7 +40,7 @@ type Peer struct {
 // All returns every peer, hostsup first, then in the order of the table.
 func All() []Peer {
 	return []Peer{
-		hostsupPeer(),
+		hostsupPeer(), evidencePeer(),
 		framed("framed-table", newTable),
 		framed("framed-process", newProcesses),
 		framed("framed-actor", newChildren),

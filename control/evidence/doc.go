@@ -17,6 +17,7 @@
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use. Watching a message takes a lock of its host only, and
-// copies up to 64 KiB. Adding a report does not wait for the disk.
+// All methods are safe for concurrent use. Watching a message takes a lock that only messages of its
+// life in the same direction take, and copies up to 64 KiB. Adding a report does not wait for the
+// disk.
 package evidence

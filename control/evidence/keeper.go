@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
@@ -93,7 +94,7 @@ func (k *Keeper) Interceptors(host *actors.Ref) []*actors.Interceptor {
 	defer k.mu.Unlock()
 	r := k.hosts[host.Name()]
 	if r == nil || r.host != host {
-		r = &recorder{host: host, keep: k, lives: map[uint64]*recording{}}
+		r = &recorder{host: host, keep: k, lives: map[uint64]*life{}}
 		k.hosts[host.Name()] = r
 	}
 	return r.interceptors()
@@ -177,10 +178,10 @@ func (k *Keeper) stored(id string) {
 func (e *Evidence) add(rec *recorder, r *record.CrashReport, s *scrubber) {
 	program, opening, window, lost := rec.snapshot(r.Life, r.Time)
 	e.Program, e.LeftOut = s.text(program), lost
-	enc := rec.host.Encoding()
+	enc, env := rec.host.Encoding(), rec.host.Env()
 	for i, m := range slices.Concat(opening, window) {
 		x := Moment{
-			Time: m.at, Kind: KindReceived, Type: m.kind.String(), ID: m.id, Method: s.text(m.method), Size: m.size,
+			Time: env.Time(m.at), Kind: KindReceived, Type: m.kind.String(), ID: m.id, Method: s.text(m.method), Size: m.size,
 			Opening: i < len(opening), Cut: m.size > 0 && m.params == nil,
 		}
 		if m.sent {
@@ -236,6 +237,38 @@ func programOf(result codec.Raw) string {
 
 // telling matches the methods whose parameters may be a secret.
 var telling = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)secret|password|credential|\btoken`) })
+
+// tells reports whether telling matches a method, in a small part of its time: every message is
+// asked about.
+func tells(method string) bool {
+	begins := true // a word
+	for i := range len(method) {
+		c := method[i]
+		if c >= utf8.RuneSelf { // which may be the same as a letter of ASCII in the other case
+			return telling().MatchString(method)
+		}
+		rest, found := method[i:], false
+		switch c | 0x20 {
+		case 's':
+			found = hasPrefixFold(rest, "secret")
+		case 'p':
+			found = hasPrefixFold(rest, "password")
+		case 'c':
+			found = hasPrefixFold(rest, "credential")
+		case 't':
+			found = begins && hasPrefixFold(rest, "token")
+		}
+		if found {
+			return true
+		}
+		begins = c != '_' && (c < '0' || '9' < c) && (c|0x20 < 'a' || 'z' < c|0x20)
+	}
+	return false
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
 
 // List implements [actors.Reports].
 func (k *Keeper) List(host string) ([]record.CrashReport, error) { return k.store.List(host) }

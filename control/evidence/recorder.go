@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,70 +9,15 @@ import (
 	"github.com/hostsup/hostsup/codec"
 )
 
-// Bounds of what is remembered of the messages of a life.
-const (
-	maxParams   = 64 << 10  // bytes of the parameters of one message
-	maxHeld     = 256 << 10 // bytes of parameters of a life
-	maxMessages = 1000      // of a life
-	maxOpening  = 12        // messages to a host, from the first of a life, that are kept for good
-	maxAll      = 64 << 20  // bytes of parameters of all hosts
-)
-
-// message is one message that a recorder has seen.
-type message struct {
-	at     time.Time
-	number uint64 // within its life
-	sent   bool
-	kind   codec.Kind
-	id     uint32
-	method string
-	size   int
-	params codec.Raw // a copy; nil: not kept
-	clean  bool      // params are JSON, without the values of secrets
-}
-
-// recording is what is remembered of one life.
-type recording struct {
-	program string
-	opening []message // the first that were sent
-	window  []message // of the last [Window], from first on
-	first   int       // what is before has no params, and goes when it is the larger part
-	bytes   int       // of the params of window
-	number  uint64    // of messages so far
-	lost    lost      // those of the last [Window] for which there was no room
-}
-
-// lost counts messages by the second, so that counting takes no memory for each.
-type lost [int(Window/time.Second) + 1]struct {
-	second int64
-	n      int
-}
-
-func (l *lost) add(at time.Time) {
-	c := &l[at.Unix()%int64(len(l))]
-	if c.second != at.Unix() {
-		c.second, c.n = at.Unix(), 0
-	}
-	c.n++
-}
-
-// since returns how many were lost in the seconds from the one of a time on.
-func (l *lost) since(at time.Time) (n int) {
-	for _, c := range l {
-		if c.second >= at.Unix() {
-			n += c.n
-		}
-	}
-	return n
-}
-
 // recorder watches one host.
 type recorder struct {
 	host *actors.Ref
 	keep *Keeper
 
+	newest atomic.Pointer[life] // of lives, nil before the first
+
 	mu    sync.Mutex
-	lives map[uint64]*recording
+	lives map[uint64]*life
 }
 
 // interceptors returns what watches the host: behind all others what is sent, as it is sent, and
@@ -95,64 +39,75 @@ func (r *recorder) interceptors() []*actors.Interceptor {
 			Answered: func(life uint64, id uint32, _ time.Duration) {
 				r.add(life, &codec.Message{Kind: codec.Response, ID: id}, false)
 			},
-			Sent: r.sent,
+			// A call is seen here, where it has its id, in the order of the wire.
+			Sent: func(life uint64, m *codec.Message, _ bool) { r.add(life, m, true) },
 		},
 		{
 			Name: "evidence of what is sent", Stage: actors.StageLast,
 			Write: func(line *actors.Line, m *codec.Message, _ int) (v actors.Verdict) {
-				r.add(line.Life(), m, true)
+				if m.Kind != codec.Request {
+					r.add(line.Life(), m, true)
+				}
 				return v
 			},
 		},
 	}
 }
 
-// of returns the recording of a life. The caller must hold mu.
-func (r *recorder) of(life uint64) *recording {
-	l := r.lives[life]
+// of returns what is remembered of a life.
+func (r *recorder) of(n uint64) *life {
+	if l := r.newest.Load(); l != nil && l.n == n {
+		return l
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.locked(n)
+}
+
+// locked is of for a caller that holds mu.
+func (r *recorder) locked(n uint64) *life {
+	l := r.lives[n]
 	if l == nil {
-		l = &recording{}
-		r.lives[life] = l
+		l = &life{n: n}
+		l.sent.all, l.received.all = &r.keep.held, &r.keep.held
+		r.lives[n] = l
+	}
+	if newest := r.newest.Load(); newest == nil || newest.n < n {
+		r.newest.Store(l)
 	}
 	return l
 }
 
-func (r *recorder) named(life uint64, program string) {
+func (r *recorder) named(n uint64, program string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.of(life).program = program
+	r.locked(n).program = program
 }
 
 // add remembers a message.
-func (r *recorder) add(life uint64, m *codec.Message, sent bool) {
-	msg := message{at: r.host.Now(), sent: sent, kind: m.Kind, id: m.ID, method: m.Method, size: len(m.Params)}
-	if 0 < msg.size && msg.size <= maxParams && r.keep.held.Load() < maxAll && !r.confides(m.Method) {
-		msg.params, msg.clean = r.copied(m.Params)
+func (r *recorder) add(n uint64, m *codec.Message, sent bool) {
+	h := header{at: r.host.Env().Now(), sent: sent, kind: m.Kind, id: m.ID, method: m.Method, size: len(m.Params)}
+	var params codec.Raw
+	if 0 < h.size && h.size <= maxParams && !r.confides(m.Method) {
+		params, h.clean = r.redacted(m.Params)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l := r.of(life)
-	l.number++
-	msg.number = l.number
-	if sent && len(l.opening) < maxOpening {
-		l.opening = append(l.opening, msg)
-		r.keep.held.Add(int64(len(msg.params)))
+	l := r.of(n)
+	if sent {
+		l.sent.add(h, params)
+	} else {
+		l.received.add(h, params)
 	}
-	l.window = append(l.window, msg)
-	l.bytes += len(msg.params)
-	r.keep.held.Add(int64(len(msg.params)))
-	l.trim(msg.at, &r.keep.held)
 }
 
-// copied returns a copy of parameters, as JSON if a value of a secret is in them: it may be known
-// no more when they are stored.
-func (r *recorder) copied(params codec.Raw) (_ codec.Raw, clean bool) {
+// redacted returns parameters, as JSON if a value of a secret is in them: it may be known no more
+// when they are stored. The result is params itself if no value is in them.
+func (r *recorder) redacted(params codec.Raw) (_ codec.Raw, clean bool) {
 	red := r.keep.world.Redactor
 	if red == nil || !red.Active() {
-		return slices.Clone(params), false
+		return params, false
 	}
 	if out := red.Bytes(params); len(out) == len(params) && &out[0] == &params[0] {
-		return slices.Clone(params), false
+		return params, false
 	}
 	text, err := r.host.Encoding().ToJSON(params)
 	if err != nil {
@@ -164,54 +119,17 @@ func (r *recorder) copied(params codec.Raw) (_ codec.Raw, clean bool) {
 // confides reports whether the parameters of a method may be a secret that is not known yet.
 func (r *recorder) confides(method string) bool {
 	s := r.host.Features().Secrets
-	return telling().MatchString(method) || s != nil && s.Confides(method)
-}
-
-// sent gives the message of a call its id.
-func (r *recorder) sent(life uint64, m *codec.Message, _ bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l := r.of(life)
-	set := func(list []message) {
-		for i := len(list) - 1; i >= 0; i-- {
-			if e := &list[i]; e.sent && e.kind == codec.Request && e.id == 0 && e.method == m.Method {
-				e.id = m.ID
-				return
-			}
-		}
-	}
-	set(l.window[max(l.first, len(l.window)-64):])
-	set(l.opening)
-}
-
-// trim forgets what is too old or too much at now.
-func (l *recording) trim(now time.Time, held *atomic.Int64) {
-	for ; l.first < len(l.window); l.first++ {
-		m := &l.window[l.first]
-		old := now.Sub(m.at) > Window
-		if !old && len(l.window)-l.first <= maxMessages && l.bytes <= maxHeld {
-			break
-		}
-		if !old {
-			l.lost.add(m.at)
-		}
-		l.bytes -= len(m.params)
-		held.Add(-int64(len(m.params)))
-		m.params = nil
-	}
-	if l.first > len(l.window)/2 { // so each message is moved once at the most, not for each that comes
-		l.window = slices.Delete(l.window, 0, l.first)
-		l.first = 0
-	}
+	return tells(method) || s != nil && s.Confides(method)
 }
 
 // tend forgets what is too old.
 func (r *recorder) tend() {
-	now := r.host.Now()
+	now := r.host.Env().Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, l := range r.lives {
-		l.trim(now, &r.keep.held)
+		l.sent.tend(now)
+		l.received.tend(now)
 	}
 }
 
@@ -222,16 +140,16 @@ func (r *recorder) over(life uint64) {
 	for n, l := range r.lives {
 		if n <= life {
 			r.forget(l)
-			delete(r.lives, n)
 		}
 	}
 }
 
-// forget takes what a recording holds off the account.
-func (r *recorder) forget(l *recording) {
-	for _, m := range slices.Concat(l.opening, l.window[l.first:]) {
-		r.keep.held.Add(-int64(len(m.params)))
-	}
+// forget forgets a life. The caller must hold mu.
+func (r *recorder) forget(l *life) {
+	l.sent.forget()
+	l.received.forget()
+	delete(r.lives, l.n)
+	r.newest.CompareAndSwap(l, nil)
 }
 
 // closed forgets the host.
@@ -242,27 +160,19 @@ func (r *recorder) closed() {
 	for _, l := range r.lives {
 		r.forget(l)
 	}
-	r.lives = map[uint64]*recording{}
 }
 
-// snapshot returns what is remembered of a life at now, oldest first.
-func (r *recorder) snapshot(life uint64, now time.Time) (program string, opening, window []message, lost int) {
+// snapshot returns what is remembered of a life at a time, oldest first.
+func (r *recorder) snapshot(n uint64, at time.Time) (program string, opening, window []message, lost int) {
+	env := r.host.Env()
+	now := env.Now()
+	now -= int64(env.Time(now).Sub(at))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := r.lives[life]
+	l := r.lives[n]
 	if l == nil {
 		return "", nil, nil, 0
 	}
-	l.trim(now, &r.keep.held)
-	window = slices.Clone(l.window[l.first:])
-	first := l.number + 1
-	if len(window) > 0 {
-		first = window[0].number
-	}
-	for _, m := range l.opening {
-		if m.number < first {
-			opening = append(opening, m)
-		}
-	}
-	return l.program, opening, window, l.lost.since(now.Add(-Window))
+	opening, window, lost = l.snapshot(now)
+	return l.program, opening, window, lost
 }
