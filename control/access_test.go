@@ -23,6 +23,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/status"
+	"github.com/hostsup/hostsup/workbench/tests"
 	"github.com/hostsup/hostsup/workbench/views"
 )
 
@@ -208,6 +209,13 @@ func TestRolesOfAllRoutes(t *testing.T) {
 	sup.Trees = []views.Tree{{View: views.View{Host: "ts", ID: "golang.go"}}}
 	sup.OnRead = func(views.Query) { change("read") }
 	sup.Sources = []scm.Control{{ID: "golang.go", Host: "ts", Groups: []scm.ResourceGroup{}}}
+	sup.Tests.Runs = []tests.Run{{ID: "golang.go", Host: "ts", State: tests.Running, Results: []tests.Result{}}}
+	sup.Tests.OnRead = func(tests.Query) { change("read") }
+	sup.Tests.OnRun = func(context.Context, tests.Request) (*tests.Run, error) {
+		change("run")
+		return &sup.Tests.Runs[0], nil
+	}
+	sup.Tests.OnCancel = func(string) { change("cancel") }
 	sup.OnCommit = func(string, *string, bool) error { change("commit"); return nil }
 	sup.OnAct = func(string, views.Action, []string) error { change("act"); return nil }
 	sup.OnCancel = func(string) error { change("cancel"); return nil }
@@ -233,7 +241,7 @@ func TestRolesOfAllRoutes(t *testing.T) {
 			seen++
 			least := control.Role(op["security"].([]any)[0].(map[string]any)["token"].([]any)[0].(string))
 			id := op["operationId"].(string)
-			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "answer": `{"dismiss":true}`, "actInView": `{"action":"show"}`, "writeSourceControl": `{"accept":true}`, "language": `{"query":{"feature":"hover"}}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x.hcl"}`}[id]
+			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "answer": `{"dismiss":true}`, "actInView": `{"action":"show"}`, "writeSourceControl": `{"accept":true}`, "runTests": `{}`, "language": `{"query":{"feature":"hover"}}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x.hcl"}`}[id]
 			at := strings.NewReplacer("{host}", "ts", "{id}", "golang.go", "{verb}", "disable").Replace(path)
 			if id == "logs" || id == "allLogs" {
 				at += "?n=1"

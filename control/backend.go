@@ -21,6 +21,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/status"
+	"github.com/hostsup/hostsup/workbench/tests"
 	"github.com/hostsup/hostsup/workbench/views"
 )
 
@@ -62,6 +63,16 @@ type Supervisor interface {
 	// WriteSourceControl writes a message unless it is nil, and then executes the command for it if accept
 	// is set; see [scm.Service].
 	WriteSourceControl(ctx context.Context, id string, message *string, accept bool) error
+	// TestControllers returns the test controllers of a host, "" for all hosts.
+	TestControllers(host string) ([]tests.Controller, error)
+	// ReadTests reads tests of a host; see [tests.Service.Read].
+	ReadTests(ctx context.Context, host string, q tests.Query) (*tests.TestTree, error)
+	// RunTests runs tests of a host; see [tests.Service.Run].
+	RunTests(ctx context.Context, host string, q tests.Request) (*tests.Run, error)
+	// TestRuns returns the last runs of a host, "" for all hosts.
+	TestRuns(host string) ([]tests.Run, error)
+	// CancelTestRun cancels a run of tests; see [tests.Service.Cancel].
+	CancelTestRun(id string) error
 	Host(name string) (Host, error)
 	// Instances returns the instances of name, each call of which goes to one of them, and
 	// their names; nil if there are none.

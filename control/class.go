@@ -11,6 +11,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/status"
+	"github.com/hostsup/hostsup/workbench/tests"
 	"github.com/hostsup/hostsup/workbench/views"
 )
 
@@ -55,6 +56,9 @@ const (
 
 	NoSuchSourceControl Class = "no_such_source_control" // no extension has a source control of that id
 
+	NoSuchTest    Class = "no_such_test"     // no extension has a test of that id
+	NoSuchTestRun Class = "no_such_test_run" // no run of tests with that id is kept
+
 	NoSuchChannel Class = "no_such_channel" // the host has no output channel of that name
 
 	NoSuchExtension Class = "no_such_extension" // there is no extension of that id
@@ -82,6 +86,9 @@ var classes = []struct {
 	{Invalid, http.StatusBadRequest, status.ErrNotCancelable},
 	{NoSuchSourceControl, http.StatusNotFound, scm.ErrNoControl},
 	{Invalid, http.StatusBadRequest, scm.ErrNotAccepted},
+	{NoSuchTest, http.StatusNotFound, tests.ErrNoTest},
+	{NoSuchTestRun, http.StatusNotFound, tests.ErrNoRun},
+	{Invalid, http.StatusBadRequest, tests.ErrNoProfile},
 	{NoSuchView, http.StatusNotFound, views.ErrNoView},
 	{NoSuchItem, http.StatusNotFound, views.ErrNoItem},
 	{Invalid, http.StatusBadRequest, views.ErrAction},

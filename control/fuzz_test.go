@@ -24,6 +24,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/status"
+	"github.com/hostsup/hostsup/workbench/tests"
 	"github.com/hostsup/hostsup/workbench/views"
 )
 
@@ -106,6 +107,11 @@ func noted(changed *atomic.Bool) control.Supervisor {
 	sup.Shown.Progress = []status.Progress{{ID: "q", Host: "ts", Cancelable: true}}
 	sup.Trees = []views.Tree{{View: views.View{Host: "ts", ID: "golang.go"}}}
 	sup.Sources = []scm.Control{{ID: "golang.go", Host: "ts", Groups: []scm.ResourceGroup{}}}
+	sup.Tests.OnRun = func(context.Context, tests.Request) (*tests.Run, error) {
+		changed.Store(true)
+		return &tests.Run{State: tests.Empty, Results: []tests.Result{}}, nil
+	}
+	sup.Tests.OnCancel = func(string) { changed.Store(true) }
 	sup.OnCommit = func(string, *string, bool) error { changed.Store(true); return nil }
 	sup.OnAct = func(string, views.Action, []string) error { changed.Store(true); return nil }
 	sup.OnCancel = func(string) error { changed.Store(true); return nil }

@@ -29,9 +29,11 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench/language"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/status"
+	"github.com/hostsup/hostsup/workbench/tests"
 	"github.com/hostsup/hostsup/workbench/views"
 )
 
@@ -117,6 +119,7 @@ func everything() *controltest.Supervisor {
 				Items: []views.Item{{Handle: "0/0:a/0:b", Label: "b", State: views.Leaf}},
 			}},
 		}},
+		Tests: testsOfEverything(at),
 		OnRescan: func(context.Context, string) ([]extensions.Difference, error) {
 			return []extensions.Difference{
 				{Host: "ts", ID: "acme.css", Change: extensions.Added, After: "1.0.0"},
@@ -131,6 +134,27 @@ func everything() *controltest.Supervisor {
 				From: ptr(lifecycle.Running), To: ptr(lifecycle.Crashed), Reason: "killed by SIGKILL", Exit: exit, CrashID: ptr("c1")},
 		},
 		Reports: []record.CrashReport{{ID: "c1", Time: at, Host: "ts", Group: "editor", Life: 7, State: lifecycle.Running, Exit: exit}},
+	}
+}
+
+// testsOfEverything is the part of everything about tests.
+func testsOfEverything(at time.Time) controltest.Tests {
+	place := tests.Location{URI: "file:///srv/x/calc.js", Range: &language.Range{Start: language.Position{Line: 2}, End: language.Position{Line: 4, Character: 1}}}
+	return controltest.Tests{
+		Controllers: []tests.Controller{{Host: "ts", ID: "calc", Label: "Calc", Refresh: true, Profiles: []tests.Profile{{Label: "Run", Kind: "run", Default: true, Tag: "fast"}}}},
+		Tree: tests.TestTree{Truncated: true, Tests: []tests.Test{{
+			ID: "calc", Label: "Calc", Tests: []tests.Test{
+				{ID: "calc::a", Label: "adds", Description: "fast", Tags: []string{"fast"}, Location: place},
+				{ID: "calc::b", Label: "slow", Error: "no compiler", Busy: true, More: true},
+			},
+		}}},
+		Runs: []tests.Run{{
+			ID: "k3bq7a2x", Host: "ts", State: tests.Failed, Started: at, Ended: ptr(at.Add(time.Second)), Errors: []string{"no compiler"}, Output: "text\n", Truncated: true,
+			Results: []tests.Result{{
+				Test: "calc::a", Labels: []string{"Calc", "adds"}, State: tests.Failed, Seconds: ptr(0.5), Location: place,
+				Messages: []tests.Failure{{Text: "wrong", Expected: ptr("4"), Actual: ptr("5"), Location: place, Stack: []tests.Frame{{Label: "add", URI: "file:///srv/x/calc.js", Position: &language.Position{Line: 2}}}}},
+			}},
+		}},
 	}
 }
 
@@ -185,6 +209,13 @@ func TestShapes(t *testing.T) {
 		{"scm.json", "GET", "/v1/scm?host=ts", "", "application/json", "/v1/scm"},
 		{"commit.json", "POST", "/v1/scm/ts.7.0", `{"message":"m","accept":true}`, "application/json", "/v1/scm/{id}"},
 		{"error_scm.json", "POST", "/v1/scm/x", `{"accept":true}`, "application/json", "/v1/scm/{id}"},
+		{"test_controllers.json", "GET", "/v1/tests?host=ts", "", "application/json", "/v1/tests"},
+		{"tests.json", "POST", "/v1/hosts/ts/tests/read?depth=2", "", "application/json", "/v1/hosts/{host}/tests/read"},
+		{"error_test.json", "POST", "/v1/hosts/ts/tests/read?test=x", "", "application/json", "/v1/hosts/{host}/tests/read"},
+		{"test_run.json", "POST", "/v1/hosts/ts/tests/run", `{"tests":["calc"],"exclude":["calc::a"],"profile":"Run"}`, "application/json", "/v1/hosts/{host}/tests/run"},
+		{"test_runs.json", "GET", "/v1/tests/runs?host=ts", "", "application/json", "/v1/tests/runs"},
+		{"test_cancel.json", "POST", "/v1/tests/runs/k3bq7a2x/cancel", "", "application/json", "/v1/tests/runs/{id}/cancel"},
+		{"error_test_run.json", "POST", "/v1/tests/runs/x/cancel", "", "application/json", "/v1/tests/runs/{id}/cancel"},
 		{"activate.json", "POST", "/v1/activate", `{"event":"onLanguage:go"}`, "application/json", ""},
 		{"inspect.json", "POST", "/v1/hosts/ts/inspect", "", "application/json", "/v1/hosts/{host}/inspect"},
 		{"error_extension.json", "POST", "/v1/extensions/golang.g/release?host=ts", "", "application/json", "/v1/extensions/{id}/{verb}"},

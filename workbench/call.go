@@ -13,6 +13,10 @@ import (
 // Undefined is undefined of JavaScript, as a result or an argument. A nil result is also undefined.
 var Undefined = json.RawMessage(wire.Undefined)
 
+// Token is a cancellation token, as the last argument of a call of a host. Without one the host does not
+// learn that the call was canceled, and what it calls gets no token.
+var Token = json.RawMessage(`{"$token":true}`)
+
 // Bytes are bytes as an argument or a result, or within one: a VSBuffer of VS Code.
 type Bytes []byte
 

@@ -47,9 +47,8 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	work := s.foldersOf(h, p, config, watcher)
 	activate := func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }
 	asks, channels, found := s.questionsOf(h, p), s.channelsOf(h, p), diagnostics.New()
-	features := language.New(language.Options{
-		Documents: docs, Activate: activate, Start: func(ctx context.Context) error { return h.Raise(ctx) }, Configuration: known(langs, docs),
-	})
+	start := func(ctx context.Context) error { return h.Raise(ctx) }
+	features := language.New(language.Options{Documents: docs, Activate: activate, Start: start, Configuration: known(langs, docs)})
 	own := commands.New(docs.Commands(), features.Commands(), asks.Commands(work.Folders))
 	trees := s.viewsOf(activate, own)
 	return workbench.New(
@@ -66,7 +65,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		work,
 		asks,
 		shown,
-		trees, s.scmOf(own),
+		trees, s.scmOf(own), s.testsOf(start),
 		output.New(),
 		s.accountsOf(h, p),
 		channels,

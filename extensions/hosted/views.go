@@ -7,6 +7,7 @@ import (
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/commands"
 	"github.com/hostsup/hostsup/workbench/scm"
+	"github.com/hostsup/hostsup/workbench/tests"
 	"github.com/hostsup/hostsup/workbench/views"
 )
 
@@ -21,6 +22,11 @@ func (s *services) viewsOf(activate func(context.Context, string) error, own *co
 // scmOf returns the source control of the extensions of a host and those beside it.
 func (s *services) scmOf(own *commands.Service) *scm.Service {
 	return scm.New(scm.Options{Redact: s.tree.Redact, Execute: executor(own)})
+}
+
+// testsOf returns the tests of the extensions of a host and those beside it.
+func (s *services) testsOf(start func(context.Context) error) *tests.Service {
+	return tests.New(tests.Options{Redact: s.tree.Redact, Start: start})
 }
 
 // executor returns a function that executes a command that an extension has put into a window: one of the

@@ -18,7 +18,7 @@ import (
 const maxAnswers = 128 << 20
 
 // token is a cancellation token, as package codec/vscode writes it.
-var token = json.RawMessage(`{"$token":true}`)
+var token = workbench.Token
 
 // question is what providers are asked.
 type question struct {

@@ -2,11 +2,10 @@ package problems
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/text"
 )
@@ -55,15 +54,10 @@ func NewCollector(matchers []*Matcher) *Collector {
 	return c
 }
 
-// controls are the sequences of a terminal that are not text: colours, titles, moves of the cursor.
-var controls = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[ -/]*[0-~]")
-})
-
 // plain returns a line as a person sees it: without colours, and with what was written last after a carriage
 // return.
 func plain(line string) string {
-	line = controls().ReplaceAllString(line, "")
+	line = workbench.Plain(line)
 	line = strings.TrimRight(line, "\r\n")
 	line = line[strings.LastIndexByte(line, '\r')+1:]
 	if len(line) > MaxLine {

@@ -164,7 +164,7 @@ func reveal(v *view, c *workbench.Call) error {
 
 // setMessage answers $setMessage: a text, or one in Markdown.
 func (s *Service) setMessage(v *view, c *workbench.Call) error {
-	v.Message = s.line(textOf(c.Raw(1)))
+	v.Message = s.line(workbench.Text(c.Raw(1)))
 	return nil
 }
 
@@ -190,21 +190,10 @@ func (s *Service) setBadge(v *view, c *workbench.Call) error {
 	return nil
 }
 
-// textOf returns a text, or one in Markdown.
-func textOf(raw json.RawMessage) string {
-	var text string
-	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	var markdown struct{ Value string }
-	_ = json.Unmarshal(raw, &markdown) // another form has no text
-	return markdown.Value
-}
-
 // item returns an item for a program.
 func (s *Service) item(v *view, in wireItem) Item {
 	out := Item{
-		Handle: in.Handle, Label: s.line(in.Label.Label), Description: s.line(textOf(in.Description)), Tooltip: s.line(textOf(in.Tooltip)),
+		Handle: in.Handle, Label: s.line(in.Label.Label), Description: s.line(workbench.Text(in.Description)), Tooltip: s.line(workbench.Text(in.Tooltip)),
 		Context: s.line(in.ContextValue), State: Leaf,
 	}
 	if u := in.ResourceURI; u != nil {
