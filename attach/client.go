@@ -447,8 +447,11 @@ func (c *client) await(ctx context.Context, id uint32, answer chan *codec.Messag
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return nil, &codec.Error{Code: codeInternal, Message: "the client that was asked has left"}
+	return nil, errLeft
 }
+
+// errLeft is the answer of a client that leaves before it has answered.
+var errLeft = &codec.Error{Code: codeInternal, Message: "the client that was asked has left"}
 
 // end makes the client leave for a reason.
 func (c *client) end(reason error) { c.cancel(reason) }

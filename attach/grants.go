@@ -3,6 +3,7 @@ package attach
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/hostsup/hostsup/actors"
@@ -46,7 +47,9 @@ func (h *Hub) grant(ctx context.Context, c *client, in *actors.Incoming) (codec.
 	var out codec.Raw
 	if c != nil {
 		var err error
-		if out, err = c.ask(ctx, in.Method, in.Params); err != nil {
+		if out, err = c.ask(ctx, in.Method, in.Params); errors.Is(err, errLeft) {
+			c = nil
+		} else if err != nil {
 			return nil, err
 		}
 	}

@@ -264,10 +264,13 @@ func (c *client) hear(method string, params codec.Raw) {
 	}
 }
 
+// present says that the client can be asked something. Under hub.mu.
+func (c *client) present() bool { return c.introduced && !c.leaving && c.ctx.Err() == nil }
+
 // first is the client that has been attached longest. Under the lock.
 func (h *Hub) first() *client {
 	for _, c := range h.clients {
-		if c.introduced && !c.leaving {
+		if c.present() {
 			return c
 		}
 	}

@@ -340,13 +340,13 @@ func (lsp) reply(h *Hub, m *codec.Message) *codec.Message {
 
 func (lsp) purpose(method string) purpose {
 	switch method {
-	case methodRegister, methodUnregister, "workspace/workspaceFolders": // clients have the same folders
+	case methodRegister, methodUnregister, methodFolders: // clients have the same folders
 		return purpose{server: true}
 	case methodCreateProgress:
 		return purpose{server: true, needs: []string{"window", "workDoneProgress"}}
 	case "workspace/applyEdit":
 		return purpose{likely: "workspace/executeCommand", needs: []string{"workspace", "applyEdit"}}
-	case "workspace/configuration":
+	case methodConfiguration:
 		return purpose{common: true, needs: []string{"workspace", "configuration"}}
 	case "window/showDocument":
 		return purpose{likely: "workspace/executeCommand", needs: []string{"window", "showDocument", "support"}}
@@ -363,10 +363,34 @@ func (lsp) asked(h *Hub, c *client, method string) actors.Handler {
 		return func(ctx context.Context, in *actors.Incoming) (any, error) {
 			return c.ask(ctx, in.Method, h.numbered(c, in.Params))
 		}
+	case method == methodCreateProgress: // what it is about to show is shown to no client then
+		return h.anyone(c, codec.Raw("null"))
+	case c != nil && method == methodFolders:
+		return h.anyone(c, codec.Raw("null"))
+	case c != nil && method == methodConfiguration:
+		return func(ctx context.Context, in *actors.Incoming) (any, error) {
+			return h.anyone(c, noSettings(in.Params))(ctx, in)
+		}
 	case !asksForGrants(method):
 		return c.passOn()
 	}
 	return func(ctx context.Context, in *actors.Incoming) (any, error) { return h.grant(ctx, c, in) }
+}
+
+// What a server may ask any of its clients.
+const (
+	methodConfiguration = "workspace/configuration"
+	methodFolders       = "workspace/workspaceFolders"
+)
+
+// noSettings is the answer to workspace/configuration of a client that has no such settings: null for
+// each item (LSP 3.18, workspace/configuration).
+func noSettings(params codec.Raw) codec.Raw {
+	var p struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	_ = json.Unmarshal(params, &p) // what is no object has no items
+	return encode(make([]any, len(p.Items)))
 }
 
 func (lsp) left(h *Hub, c *client) []codec.Message {

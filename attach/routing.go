@@ -1,6 +1,8 @@
 package attach
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hostsup/hostsup/actors"
@@ -92,7 +94,7 @@ func (h *Hub) responsible(m *codec.Message) (*client, error) {
 	}
 	var present []*client
 	for _, c := range h.clients {
-		if c.introduced && !c.leaving {
+		if c.present() {
 			present = append(present, c)
 		}
 	}
@@ -117,6 +119,30 @@ func (h *Hub) responsible(m *codec.Message) (*client, error) {
 			"%s cannot be attributed to one client: the clients of host %q are isolated, and not exactly one of them has a call open", m.Method, h.host.Name())}
 	}
 	return present[who], nil
+}
+
+// anyone has a client answer what the host may ask any of them. If it leaves before it has answered,
+// another one is asked; without one the host gets what absent is.
+func (h *Hub) anyone(c *client, absent codec.Raw) actors.Handler {
+	return func(ctx context.Context, in *actors.Incoming) (any, error) {
+		for c != nil {
+			out, err := c.ask(ctx, in.Method, in.Params)
+			if !errors.Is(err, errLeft) {
+				return out, err
+			}
+			left := c
+			h.mu.Lock()
+			c, err = h.responsible(&codec.Message{Method: in.Method, Params: in.Params})
+			h.mu.Unlock()
+			if err != nil {
+				return nil, err
+			}
+			if c == left {
+				c = nil
+			}
+		}
+		return absent, nil
+	}
 }
 
 // candidate describes the client for choose. Under hub.mu.

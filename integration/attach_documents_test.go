@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -79,6 +80,7 @@ func playTextServer() int {
 	}
 	docs := map[string]*playedDocument{}
 	var told []string
+	var asked uint32
 	var opening codec.Raw
 	r := s.NewReader(os.Stdin)
 	for {
@@ -97,7 +99,7 @@ func playTextServer() int {
 				Range *struct{ Start, End struct{ Line, Character int } }
 				Text  string
 			}
-			Say           string          // of test/say: a notification
+			Say           string          // of test/say: a notification; of test/ask: a request
 			Params        json.RawMessage // and what it says
 			WorkDoneToken json.RawMessage // it tells that work has begun
 		}
@@ -105,6 +107,8 @@ func playTextServer() int {
 		uri := p.TextDocument.URI
 		if m.Kind == codec.Request || m.Kind == codec.Notification {
 			told = append(told, m.Method+" "+string(m.Params))
+		} else if m.Kind == codec.Response {
+			told = append(told, fmt.Sprint("answer ", cmp.Or(string(m.Result), "null"), " ", m.Err))
 		}
 		changed := false
 		d := docs[uri]
@@ -123,6 +127,9 @@ func playTextServer() int {
 			answer.Result = raw(told)
 		case "test/say":
 			say(&codec.Message{Kind: codec.Notification, Method: p.Say, Params: codec.Raw(p.Params)})
+		case "test/ask":
+			asked++
+			say(&codec.Message{Kind: codec.Request, ID: asked, Method: p.Say, Params: codec.Raw(p.Params)})
 		case "textDocument/hover":
 			if d != nil {
 				answer.Result = raw(map[string]any{"contents": d.text[utf16At(d.text, p.Position.Line, p.Position.Character):]})

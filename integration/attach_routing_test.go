@@ -3,8 +3,11 @@
 package integration
 
 import (
+	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,6 +62,78 @@ func TestAttachEditsOfSecondEditor(t *testing.T) {
 	second.must("workspace/executeCommand", dict{"command": "_typescript.organizeImports", "arguments": []any{path}})
 	if first.askedFor(edits) != 0 || second.askedFor(edits) != 1 {
 		t.Errorf("the first editor was asked for %d edits, the second for %d", first.askedFor(edits), second.askedFor(edits))
+	}
+}
+
+// A server asks one of its clients what any of them could answer, and that one leaves without an
+// answer: another one is asked, and without one the server has the answer of an editor that lacks what
+// it is asked for. An error would end some servers.
+func TestAttachAskedClientLeaves(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ method, params, alone, other string }{
+		{"workspace/configuration", `{"items":[{"section":"a"},{}]}`, "[null,null]", `[1,2]`},
+		{"window/workDoneProgress/create", `{"token":"x"}`, "null", "null"},
+		{"workspace/workspaceFolders", "", "null", `[]`},
+		{"client/registerCapability", `{"registrations":[{"id":"1","method":"m"}]}`, "null", "null"},
+	} {
+		t.Run(row.method, func(t *testing.T) {
+			t.Parallel()
+			h, _ := textServer(t, incremental)
+			sup, host := alone(t, h)
+			hello := opening(t.TempDir())
+			hello["capabilities"].(dict)["window"] = dict{"workDoneProgress": true}
+			// silent is a client that reads what it is asked, and has no answer.
+			silent := func() (leave func()) {
+				a := newSharer(t, sup, hello)
+				asked, left := make(chan struct{}), make(chan struct{})
+				var once sync.Once
+				a.setReply(func(string, codec.Raw) (codec.Raw, *codec.Error) {
+					once.Do(func() { close(asked) })
+					<-left
+					return nil, nil
+				})
+				return func() {
+					<-asked
+					_ = a.rw.Close()
+					close(left)
+					<-a.served
+				}
+			}
+			ask := func() {
+				params := dict{"say": row.method}
+				if row.params != "" {
+					params["params"] = json.RawMessage(row.params)
+				}
+				if err := host.Notify(ctx(t), "test/ask", params); err != nil {
+					t.Fatal(err)
+				}
+			}
+			answered := func(n int, want string) {
+				var answers []string
+				eventually(t, func() bool {
+					answers = slices.DeleteFunc(toldTo(t, host), func(m string) bool { return !strings.HasPrefix(m, "answer ") })
+					return len(answers) >= n
+				}, "an answer to ", row.method)
+				if answers[n-1] != "answer "+want+" <nil>" {
+					t.Errorf("the server has %q, want %s", answers[n-1], want)
+				}
+			}
+			leave := silent()
+			ask()
+			leave()
+			answered(1, row.alone)
+
+			leave = silent()
+			b := newSharer(t, sup, hello)
+			b.setReply(func(string, codec.Raw) (codec.Raw, *codec.Error) { return codec.Raw(row.other), nil })
+			ask()
+			leave()
+			answered(2, row.other)
+			if n := b.askedFor(row.method); n == 0 {
+				t.Error("the other client was not asked")
+			}
+			b.leaves()
+		})
 	}
 }
 

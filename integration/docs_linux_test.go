@@ -159,7 +159,7 @@ func (p page) run(t *testing.T, repo string, uid int, commands []shown) {
 		program, source := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), "main.go")
 		putAs(t, os.Getuid(), source, []byte(text), 0o644)
 		build := exec.CommandContext(t.Context(), "go", "build", "-o", program, source)
-		build.Dir = repo // for its modules
+		build.Dir = repo                                  // for its modules
 		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as other tests build, so that only this program is compiled
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
