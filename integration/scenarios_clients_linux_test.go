@@ -4,6 +4,7 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,9 @@ type languageClient struct {
 	Section        string         // of its settings
 	Defaults       map[string]any // of its settings
 	Initialization map[string]any // options
+	Configuration  map[string]any // what the server is told instead of the settings
+	Others         []string       // languages of other extensions, of which it has documents as well
+	Plugins        []string       // packages of the peers that are plugins of TypeScript's server
 }
 
 const (
@@ -73,7 +77,29 @@ var languageClients = map[string]languageClient{
 		Library: formerClient, Name: "Some Sass", Module: "some-sass-language-server/bin/some-sass-language-server", Args: []string{"--stdio"}, Transport: "stdio",
 		Language: "scss", Extensions: []string{".scss"}, Section: "somesass", Defaults: map[string]any{"somesass.workspace.loadPaths": []string{}, "somesass.workspace.exclude": []string{"**/.git/**"}},
 	},
+	"eslint": {
+		Library: presentClient, Name: "ESLint", Module: "vscode-langservers-extracted/bin/vscode-eslint-language-server", Args: []string{"--stdio"}, Transport: "stdio",
+		Language: "javascript", Extensions: []string{".js"}, Section: "eslint",
+		Configuration: map[string]any{
+			"validate": "on", "run": "onType", "packageManager": "npm", "useESLintClass": true, "experimental": map[string]any{"useFlatConfig": false}, "nodePath": peersInValues,
+			"options": map[string]any{}, "rulesCustomizations": []any{}, "quiet": false, "onIgnoredFiles": "off", "format": true, "problems": map[string]any{"shortenToSingleLine": false},
+			"codeAction":       map[string]any{"disableRuleComment": map[string]any{"enable": true, "location": "separateLine"}, "showDocumentation": map[string]any{"enable": true}},
+			"codeActionOnSave": map[string]any{"enable": false, "mode": "all"},
+		},
+	},
+	"vue": {
+		Library: presentClient, Name: "Vue", Module: "@vue/language-server/bin/vue-language-server.js", Args: []string{"--stdio"}, Transport: "stdio",
+		Language: "vue", Extensions: []string{".vue"}, Section: "vue", Plugins: []string{"@vue/typescript-plugin"},
+	},
+	"mdx": {
+		Library: presentClient, Name: "MDX", Module: "@mdx-js/language-server/lib/index.js", Args: []string{"--stdio"}, Transport: "stdio",
+		Language: "mdx", Extensions: []string{".mdx"}, Section: "mdx",
+		Initialization: map[string]any{"typescript": map[string]any{"enabled": true, "tsdk": peersInValues + "/typescript/lib"}},
+	},
 }
+
+// $PEERS in the values of a client is the folder of the peers.
+const peersInValues = "$PEERS"
 
 // clientExtension returns the folder of such an extension, with the library in it: VS Code tells by the
 // folder which extension calls its API.
@@ -86,7 +112,7 @@ func clientExtension(t testing.TB, name string) string {
 	dir := filepath.Join(t.TempDir(), name)
 	copied(t, "testdata/vscode/client", dir)
 	withDependencies(t, published(t, c.Library), filepath.Join(dir, "node_modules"), presentClient)
-	module, err := filepath.Abs(filepath.Join(peerDir, c.Module))
+	peers, err := filepath.Abs(peerDir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,23 +120,35 @@ func clientExtension(t testing.TB, name string) string {
 	for key, value := range c.Defaults {
 		settings[key] = map[string]any{"default": value}
 	}
+	languages, events, plugins := append([]string{c.Language}, c.Others...), []string{}, []any{}
+	for _, l := range languages {
+		events = append(events, "onLanguage:"+l)
+	}
+	for _, name := range c.Plugins {
+		plugins = append(plugins, map[string]any{"name": name, "languages": []string{c.Language}, "enableForWorkspaceTypeScriptVersions": true})
+		link := filepath.Join(dir, "node_modules", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(published(t, name), link)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	raw, err := json.Marshal(map[string]any{
 		"name": name, "publisher": "client", "version": "1.0.0", "engines": map[string]string{"vscode": "*"}, "main": "./extension.js",
-		"activationEvents": []string{"onLanguage:" + c.Language},
+		"activationEvents": events,
 		"contributes": map[string]any{
-			"languages":     []any{map[string]any{"id": c.Language, "extensions": c.Extensions}},
-			"configuration": map[string]any{"properties": settings},
-			"commands":      []any{map[string]any{"command": c.Section + ".restart", "title": "restart"}},
+			"languages":               []any{map[string]any{"id": c.Language, "extensions": c.Extensions}},
+			"configuration":           map[string]any{"properties": settings},
+			"commands":                []any{map[string]any{"command": c.Section + ".restart", "title": "restart"}},
+			"typescriptServerPlugins": plugins,
 		},
 		"server": map[string]any{
-			"name": c.Name, "module": module, "args": append([]string{}, c.Args...), "transport": c.Transport, "languages": []string{c.Language},
-			"section": c.Section, "initialization": c.Initialization,
+			"name": c.Name, "module": filepath.Join(peers, c.Module), "args": append([]string{}, c.Args...), "transport": c.Transport, "languages": languages,
+			"section": c.Section, "initialization": c.Initialization, "configuration": c.Configuration,
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	written(t, dir, "package.json", string(raw))
+	written(t, dir, "package.json", strings.ReplaceAll(string(raw), peersInValues, peers))
 	return dir
 }
 

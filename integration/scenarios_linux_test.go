@@ -40,7 +40,7 @@ import (
 //	go test -run TestScenariosPage ./integration -update
 type scenario struct {
 	ID         string            // of the extension, publisher.name
-	Extensions []string          // its folder and those that it needs: below extensions of the release, npm:PACKAGE, or own:NAME below testdata
+	Extensions []string          // its folder and those that it needs: below extensions of the release, npm:PACKAGE, own:NAME below testdata, client:NAME of languageClients, or typescript-next
 	Settings   map[string]any    // of the user
 	Questions  map[string]string // answers of questions, by patterns
 	Files      map[string]string // of the workspace
@@ -99,7 +99,7 @@ func (s scenario) String() string { return s.ID }
 
 // allScenarios returns those of all lists.
 func allScenarios() []scenario {
-	return slices.Concat(languageScenarios, []scenario{typescriptScenario}, textScenarios, builtinScenarios, refusedScenarios, popularScenarios)
+	return slices.Concat(languageScenarios, []scenario{typescriptScenario}, textScenarios, builtinScenarios, refusedScenarios, popularScenarios, serverScenarios)
 }
 
 // scenarioRun is a scenario that runs.
@@ -210,6 +210,8 @@ func (sc *scenarioRun) config(version, dir string) string {
 			user = append(user, published(sc.t, name))
 		} else if name, own := strings.CutPrefix(e, "own:"); own {
 			user = append(user, ownExtension(sc.t, name))
+		} else if e == "typescript-next" {
+			user = append(user, typescriptNext(sc.t))
 		} else {
 			builtin = append(builtin, builtinExtension(sc.t, version, e))
 		}

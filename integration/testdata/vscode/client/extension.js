@@ -6,13 +6,22 @@ const { LanguageClient, TransportKind } = require('vscode-languageclient/node');
 let client;
 
 exports.activate = async (context) => {
-  const { name, module, args, transport, languages, section, initialization } = context.extension.packageJSON.server;
+  const { contributes, server } = context.extension.packageJSON;
+  const { name, module, args, transport, languages, section, initialization, configuration } = server;
   const run = { module, args, transport: TransportKind[transport] };
   client = new LanguageClient(section, name, { run, debug: run }, {
     documentSelector: languages.map((language) => ({ scheme: 'file', language })),
     synchronize: { configurationSection: section, fileEvents: vscode.workspace.createFileSystemWatcher('**/*') },
     initializationOptions: initialization,
+    middleware: configuration ? { workspace: { configuration: ({ items }) => items.map(() => ({ ...configuration, workspaceFolder: folder() })) } } : {},
   });
+  if (contributes.typescriptServerPlugins.length > 0) {
+    // The server asks its plugin in TypeScript's server by way of its client.
+    client.onNotification('tsserver/request', async ([id, command, request]) => {
+      const answer = await vscode.commands.executeCommand('typescript.tsserverRequest', command, request, { isAsync: true, lowPriority: true });
+      await client.sendNotification('tsserver/response', [id, answer?.body]);
+    });
+  }
   context.subscriptions.push(
     vscode.commands.registerCommand(`${section}.restart`, async () => {
       await client.stop();
@@ -24,6 +33,12 @@ exports.activate = async (context) => {
 };
 
 exports.deactivate = () => client?.stop();
+
+// The folder of the workspace, as ESLint's server is told it.
+function folder() {
+  const { name, uri } = vscode.workspace.workspaceFolders[0];
+  return { name, uri: uri.toString() };
+}
 
 // Before version 8 of the library, start returns no promise.
 async function started() {
