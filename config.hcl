@@ -94,6 +94,7 @@ group "demo" {
     # # for_each = ["go", "rust"]        # hosts math-go and math-rust, with each.key and each.value
     # # instances = 3                   # hosts math-1 to math-3; hostsup call math takes any, a reload replaces one after the other
     # # env_file = "math.env"            # lines NAME=VALUE, mode 0600; env wins
+    # survive = false                    # true: its process goes on when the supervisor is killed (SIGKILL), and the next one takes it back
     # # pre_start = ["./prepare"]        # run before each process, as the host is; when it fails, the start has failed
     # # post_stop = ["./clean"]          # run after each life, before the next one
     # hook_timeout = "1m"                # of both

@@ -68,13 +68,12 @@ func (r *Ref) confined(log hclog.Logger, life uint64, c *sandbox.Child) {
 	}
 	log.Info(what, "life", life, "level", string(in.Level), "missing", in.Missing)
 	told := &denial.Once{Max: maxDeniedEvents}
-	name, group := r.spec().Name, r.group
 	c.Denied(func(d denial.Denial) {
 		if !told.First(d) {
 			return
 		}
 		log.Warn("denied", "life", life, "what", d.String())
-		r.world.Journal.Write(record.Event{Kind: record.KindDenied, Host: &name, Group: &group, Life: &life, Reason: d.String()})
+		Record(r, record.Event{Kind: record.KindDenied, Life: &life, Reason: d.String()})
 	})
 }
 

@@ -67,6 +67,11 @@ func newHost(w *World, ref *Ref) *Host {
 		machine: lifecycle.NewHost(hostRules(w, s, ref.gated), seed.Sum64(), w.now()),
 		waiting: make(map[uint64]waiter),
 	}
+	for _, i := range ref.chain.Load().list {
+		if i.Begin != nil {
+			i.Begin(&h.machine)
+		}
+	}
 	return h
 }
 

@@ -42,8 +42,11 @@ func (h *Host) logTransition(t lifecycle.Transition, crash *string, pid int) {
 	}
 }
 
-func (h *Host) event(e record.Event) {
-	name, group := h.ref.spec().Name, h.ref.group
+func (h *Host) event(e record.Event) { Record(h.ref, e) }
+
+// Record writes an event about a host into the history.
+func Record(r *Ref, e record.Event) {
+	name, group := r.spec().Name, r.group
 	e.Host, e.Group = &name, &group
-	h.world.Journal.Write(e)
+	r.world.Journal.Write(e)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
+	"github.com/hostsup/hostsup/link"
 )
 
 // Interceptor is a feature that takes part in the work of a host, over all its lives:
@@ -66,6 +67,8 @@ type Interceptor struct {
 	// nothing is read until that is closed or the life ends.
 	Reading func() <-chan struct{}
 
+	// Begin is called once, when the machine of the host is made, and may call [lifecycle.Resume].
+	Begin func(*lifecycle.Host)
 	// Changed is called with each change of the host's state, in their order.
 	Changed func(t lifecycle.Transition)
 	// Ended is called at the end of a life, also of one that never was up, before the
@@ -140,6 +143,17 @@ type Start struct {
 	Args  []string          // follow the spec's Command; all users of the machine can see them
 	Env   map[string]string // wins over the spec's; not nil
 	Hello codec.Hello       // opens the handshake, where the protocol has one
+
+	Launcher Launcher // starts the process; not nil
+
+	// Wire returns the connection to the process, in the place of what the transport of the host has;
+	// may be nil. It is called before the process is started, and the connection is closed in any
+	// case. What the process of a host without a protocol writes to its standard output, and what it
+	// writes to its error output, is expected in Files[1] and Files[2] of the command.
+	Wire func() link.Wire
+	// Opening returns what opens the connection, given what the protocol has for that; may be nil.
+	// With it the process is not told that of the supervisor. It may call [link.Inherit].
+	Opening func(*link.Conn, codec.Handshake) codec.Handshake
 }
 
 // LifeEnd is the end of a life.

@@ -49,7 +49,7 @@ func newLife(h *Host, number uint64, host *actor.PID) *Life {
 	s := &h.ref.spec().HostSpec
 	return &Life{
 		log: h.log, ref: h.ref, number: number, byHand: h.machine.By() == lifecycle.ByPerson, host: host,
-		given: &Start{Life: number, Env: make(map[string]string), Hello: codec.Hello{
+		given: &Start{Life: number, Launcher: h.world.Launcher, Env: make(map[string]string), Hello: codec.Hello{
 			Supervisor: "hostsup", Version: h.world.Version, Host: s.Name, Life: number, Init: s.Init, Dir: s.Dir,
 		}},
 		machine: lifecycle.NewLife(lifecycle.LifeRules{

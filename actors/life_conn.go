@@ -20,14 +20,17 @@ import (
 func (a *Life) connect(ctx actor.Context, w link.Wire) lifecycle.LifeEvent {
 	spec := &a.ref.spec().HostSpec
 	session := spec.Protocol.Open(spec.Limits)
-	hello := a.given.Hello
+	hello, opening := a.given.Hello, a.given.Opening
 	a.given = nil
-	if spec.Sandbox == nil && a.ref.world.Launcher.Kill() != sandbox.KillPidns {
+	if opening == nil && spec.Sandbox == nil && a.ref.world.Launcher.Kill() != sandbox.KillPidns {
 		hello.PID = os.Getpid() // elsewhere it could not see us, and would take us for gone
 	}
-	c := newConn(a.ref, a.number, session, w)
+	c, hs := newConn(a.ref, a.number, session, w), session.Handshake(hello)
+	if opening != nil {
+		hs = opening(c.Conn, hs)
+	}
 	props := safeactor.Props(a.log, func() actor.Actor {
-		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(hello)}
+		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: hs}
 	})
 	pid, err := ctx.SpawnNamed(props, "connection")
 	if err != nil {

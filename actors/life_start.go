@@ -66,12 +66,12 @@ func (a *Life) launch(ctx actor.Context) lifecycle.Fault {
 	cmd := command(spec, a.ref.spec().can, a.ref.world.Withheld, a.given)
 	cmd.Accept = a.byHand
 	if err == nil {
-		a.transport, err = openTransport(a.ref, cmd)
+		a.transport, err = openTransport(a.ref, cmd, a.given.Wire)
 	}
 	if err != nil {
 		return a.unmade(err)
 	}
-	props := osprocess.Props(osprocess.Options{Log: a.log, Launcher: a.ref.world.Launcher, Whole: true})
+	props := osprocess.Props(osprocess.Options{Log: a.log, Launcher: a.given.Launcher, Whole: true})
 	if a.process, err = ctx.SpawnNamed(props, "process"); err != nil {
 		return lifecycle.Fault{Cause: lifecycle.CauseInternal, Detail: err.Error()}
 	}
@@ -137,8 +137,9 @@ func (r *Ref) Launch(s *Start, p Program) (*sandbox.Child, error) {
 }
 
 // openTransport makes the descriptors of a life, and has the command inherit them.
-func openTransport(r *Ref, cmd *sandbox.Command) (*transport.Transport, error) {
-	o := transport.Options{Kind: r.spec().TransportInForce(), Rendezvous: r.spec().can.Rendezvous, Folders: &r.world.folders}
+// wire makes the connection; nil: the transport does.
+func openTransport(r *Ref, cmd *sandbox.Command, wire func() link.Wire) (*transport.Transport, error) {
+	o := transport.Options{Kind: r.spec().TransportInForce(), Rendezvous: r.spec().can.Rendezvous, Folders: &r.world.folders, Wire: wire}
 	if r.world.Wires != nil {
 		o.Wire = func() link.Wire { return r.world.Wires(cmd) }
 	}

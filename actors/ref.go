@@ -107,17 +107,15 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 
 // outputError tells that the host's output cannot be written; the host goes on.
 func (r *Ref) outputError(err error) {
-	name, group := r.spec().Name, r.group
-	r.world.Log.Named(name).Warn("output", "error", err)
-	r.world.Journal.Write(record.Event{Kind: record.KindLogFailed, Host: &name, Group: &group, Reason: err.Error()})
+	r.Log().Warn("output", "error", err)
+	Record(r, record.Event{Kind: record.KindLogFailed, Reason: err.Error()})
 }
 
 // outputRecovered tells that the host's output can be written again.
 func (r *Ref) outputRecovered(lost uint64) {
-	name, group := r.spec().Name, r.group
 	reason := fmt.Sprintf("captured output is written again; %d lines are missing", lost)
-	r.world.Log.Named(name).Info("output", "reason", reason)
-	r.world.Journal.Write(record.Event{Kind: record.KindLogRecovered, Host: &name, Group: &group, Reason: reason})
+	r.Log().Info("output", "reason", reason)
+	Record(r, record.Event{Kind: record.KindLogRecovered, Reason: reason})
 }
 
 // fileRules returns the rules of the files of a host's log.
@@ -175,6 +173,15 @@ func (r *Ref) Log() hclog.Logger { return r.world.Log.Named(r.spec().Name) }
 
 // Env returns where the tree takes time, timers and goroutines from.
 func (r *Ref) Env() link.Env { return r.world.env() }
+
+// StateDir returns the folder in which the tree of a host keeps its state; "" without one.
+func StateDir(r *Ref) string { return r.world.StateDir }
+
+// Past returns what the rules know of the lives of a host so far.
+func Past(r *Ref) lifecycle.Past {
+	m := r.snapshot().machine
+	return lifecycle.PastOf(&m)
+}
 
 // Now returns the time of day of Env.
 func (r *Ref) Now() time.Time { return r.world.now() }

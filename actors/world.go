@@ -57,6 +57,7 @@ type World struct {
 	// hosts are refused.
 	SystemJournal capture.Journal
 	Packer        capture.Packer // of old log files; nil: they are not compressed
+	StateDir      string         // folder of everything that is kept; "": memory only
 	LogDir        string         // folder of the hosts' log files; "": memory only
 	Version       string         // of the program, for the handshake
 

@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/survive"
 )
 
 // defaultHost returns a host with nothing but defaults. They are those of the
@@ -30,7 +31,7 @@ func defaultHost() supervisor.HostSpec {
 func defaultFile() *File {
 	return &File{
 		Spec: supervisor.Spec{
-			Parts:    []supervisor.Part{attach.Part{}, inspect.Part{}, hosted.Part{}, budget.Part{}},
+			Parts:    []supervisor.Part{attach.Part{}, inspect.Part{}, hosted.Part{}, budget.Part{}, survive.Part{}},
 			OnFailed: supervisor.Stay, Users: sandbox.Range{First: 2_000_000_000, Count: 65_536}, SecretCache: secret.DefaultCache,
 		},
 		Log:     Log{Level: LevelInfo, Format: FormatText, To: LogToAuto, MaxSize: 16 << 20, Files: 4},

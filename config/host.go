@@ -44,6 +44,7 @@ type hostDecl struct {
 	schedule    scheduleDecl
 	sharing     attach.Rule
 	recycle     recycleDecl
+	survive     bool
 	sharers     sharers
 	remote      remoteDecl
 	template    *templateDecl // nil: it is a host
@@ -94,6 +95,7 @@ func (r *reader) hostOr(d *hostDecl, b *hcl.Block, group string) *hostDecl {
 	r.healthy(d)
 	r.recycled(d)
 	r.hooks(d)
+	r.survives(d)
 	r.template(d)
 	r.reachable(resolved, d)
 	return d

@@ -126,6 +126,7 @@ func hostSection(d *hostDecl) section {
 			named("env", "variables that are set, to secret(\"NAME\") too; nothing is inherited but what inherit_env names", environmentWithSecrets(&h.Env, &h.Secrets.Env)),
 			named("env_file", "file with lines NAME=VALUE, which others must not be able to read; env wins over it", envFile(&d.envFile)),
 			named("inherit_env", "variables taken from the supervisor's environment", inherited(&h.InheritEnv)),
+			named("survive", "its process goes on when the supervisor is killed (SIGKILL), and the next one takes it back", boolean(&d.survive, false)),
 			named("pre_start", "program and its arguments, run before each process of the host as the host is; when it fails, the start has failed", optional(command(&d.hooks.preStart))),
 			named("post_stop", "program and its arguments, run after each life, before the next one begins", optional(command(&d.hooks.postStop))),
 			named("hook_timeout", "of pre_start and of post_stop; then they are killed with their process trees", duration(&d.hooks.timeout, nil)),

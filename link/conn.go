@@ -141,6 +141,10 @@ func New(o Options) *Conn {
 	return c
 }
 
+// Inherit tells that another Conn has made requests on the same stream before, with other ids than c
+// gives from first on: what the peer answers to them is ignored. It must be called before Open.
+func Inherit(c *Conn, first uint32) { pending.Inherit(&c.table, first) }
+
 // Session returns the protocol's state of the connection.
 func (c *Conn) Session() codec.Session { return c.session }
 

@@ -25,6 +25,14 @@ type Feature interface {
 	Interceptor(host *actors.Ref) *actors.Interceptor
 }
 
+// FeaturesOf returns the features of a host, of [Tree.Groups] for example.
+func FeaturesOf(host actors.HostSpec) []Feature {
+	if r, ok := host.Origin.(*rest); ok {
+		return r.Features
+	}
+	return nil
+}
+
 // Gate is a [Feature] that finds out when a host without a protocol is running: the host
 // is starting until [actors.Ref.Healthy] is called.
 type Gate interface {

@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sandbox"
 )
@@ -45,6 +46,8 @@ type Tree struct {
 	// than 4 bytes are left alone.
 	Hold     func(name string, value []byte) (release func())
 	StateDir string // "": the tree keeps nothing on disk
+	// Groups are those that the tree begins with; see [FeaturesOf].
+	Groups []actors.GroupSpec
 }
 
 // Opened is a part in one tree. A field is nil when the part does not have it.
@@ -144,6 +147,7 @@ func (t *tree) openParts(specs []Part) error {
 		o, err := p.Open(Tree{
 			Supervisor: t.sup, Launcher: t.sup.launcher, Log: t.world.Log, Journal: t.world.Journal,
 			Redact: t.secrets.Redactor.String, Hold: t.secrets.Redactor.Hold, StateDir: t.sup.spec.StateDir,
+			Groups: t.groups,
 		})
 		if err != nil {
 			t.closeParts()

@@ -100,6 +100,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	}
 	crashes := ""
 	if spec.StateDir != "" {
+		w.StateDir = spec.StateDir
 		w.LogDir, crashes = filepath.Join(spec.StateDir, "logs"), filepath.Join(spec.StateDir, "crashes")
 	}
 	if o.evidence != nil {

@@ -24,7 +24,8 @@ type reader struct {
 }
 
 func newReader(s *Session, src io.Reader) *reader {
-	return &reader{in: blocks.New(src), s: s, c: mpack.NewCursor(nil, s.lim)}
+	caps := s.Caps() // 0, unless the handshake was made before
+	return &reader{in: blocks.New(src), s: s, c: mpack.NewCursor(nil, s.lim), caps: caps, open: caps != 0}
 }
 
 // Next fills m with the next message.

@@ -48,6 +48,7 @@ type Conn struct {
 	changed     sync.Cond
 	sent, taken uint64 // bytes of the input
 	asked       bool   // the shim will tell when it has written all input
+	hungUp      bool   // Hangup was called
 	out         [2]*Stream
 	exit        sys.Exit
 	err         error // why the connection has ended
@@ -155,11 +156,51 @@ func (c *Conn) Send(p []byte) error {
 	return c.order(sys.RelayInput, 0, 0, p)
 }
 
+// TrySend is Send if that need not wait, and reports whether it was.
+func (c *Conn) TrySend(p []byte) (bool, error) {
+	if uint64(len(p)) > c.state.Most || !c.sending.TryLock() {
+		return false, nil
+	}
+	defer c.sending.Unlock()
+	c.mu.Lock()
+	err, room := c.ended(), c.room(uint64(len(p)))
+	if err == nil && room {
+		c.sent += uint64(len(p))
+	}
+	c.mu.Unlock()
+	if err != nil || !room {
+		return false, err
+	}
+	return true, c.order(sys.RelayInput, 0, 0, p)
+}
+
+// room reports whether the shim can hold n bytes more, or is empty. The caller must hold mu.
+func (c *Conn) room(n uint64) bool {
+	return c.sent == c.taken || c.sent+n-c.taken <= uint64(c.state.Window[0])
+}
+
+// ended returns why Send and Read return, nil if they need not. The caller must hold mu.
+func (c *Conn) ended() error {
+	if c.hungUp {
+		return os.ErrClosed
+	}
+	return c.err
+}
+
+// Hangup makes Send, and Read of Stdout, return os.ErrClosed, also those that wait. The rest of
+// the connection goes on.
+func (c *Conn) Hangup() {
+	c.mu.Lock()
+	c.hungUp = true
+	c.changed.Broadcast()
+	c.mu.Unlock()
+}
+
 // awaitRoom waits until the shim can hold n bytes more, or is empty, and counts them.
 func (c *Conn) awaitRoom(n uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.err == nil && c.sent != c.taken && c.sent+n-c.taken > uint64(c.state.Window[0]) {
+	for c.ended() == nil && !c.room(n) {
 		if c.asked {
 			c.changed.Wait()
 			continue
@@ -172,8 +213,8 @@ func (c *Conn) awaitRoom(n uint64) error {
 			return err
 		}
 	}
-	if c.err != nil {
-		return c.err
+	if err := c.ended(); err != nil {
+		return err
 	}
 	c.sent += n
 	return nil

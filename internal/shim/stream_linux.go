@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/hostsup/hostsup/internal/sys"
 )
@@ -37,7 +38,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	c := s.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(s.buf) == 0 && !s.closed && c.err == nil {
+	for len(s.buf) == 0 && !s.closed && s.ended() == nil {
 		if s.end-s.acked < s.room {
 			c.changed.Wait()
 			continue
@@ -56,6 +57,8 @@ func (s *Stream) Read(p []byte) (int, error) {
 		}
 	}
 	switch {
+	case c.hungUp && s.number == 0:
+		return 0, os.ErrClosed
 	case len(p) == 0:
 		return 0, nil
 	case len(s.buf) > 0:
@@ -70,6 +73,14 @@ func (s *Stream) Read(p []byte) (int, error) {
 		s.buf = nil
 	}
 	return n, nil
+}
+
+// ended returns why Read need not wait any longer. The caller must hold conn.mu.
+func (s *Stream) ended() error {
+	if s.number == 0 {
+		return s.conn.ended()
+	}
+	return s.conn.err
 }
 
 // Ack tells the shim that the bytes before offset are not needed any more, by this client or

@@ -45,6 +45,7 @@ func (e Event) Transition() (from, to lifecycle.State, ok bool) {
 // Kinds of events.
 const (
 	KindState      = "state"      // a host changed its state
+	KindTakenBack  = "taken_back" // a process that outlived its supervisor is this one's
 	KindStuck      = "stuck"      // processes of a life have not ended although they were killed; nothing waits for them any longer
 	KindShortage   = "shortage"   // the supervisor was short of something to start a host with, and tries again
 	KindSlow       = "slow"       // a start has had no handshake for 5 s, or is over its time-out and waited for

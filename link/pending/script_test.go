@@ -55,6 +55,9 @@ func TestScripts(t *testing.T) {
 				first := uint32(2)
 				d.MaybeScanArgs(t, "first", &first)
 				s, now = &script{NewTable(first), make(map[string]*Entry)}, 0
+				if d.HasArg("inherits") {
+					Inherit(&s.table, first)
+				}
 				s.table.Agree(Rules{d.HasArg("acks"), d.HasArg("cancel"), d.HasArg("abandon")})
 				return ""
 			}

@@ -18,6 +18,7 @@ type Rules struct {
 type Table struct {
 	rules   Rules
 	next    uint32 // the id to try next
+	heir    uint32 // the first id, if another table has given ids on the same connection before; else 0
 	wrapped bool   // every id may have been given by now
 	closed  bool
 	refuses bool // new requests, as the connection drains
@@ -32,6 +33,11 @@ type Table struct {
 
 // NewTable makes a table whose first id is first.
 func NewTable(first uint32) Table { return Table{next: first, open: make(map[uint32]*Entry)} }
+
+// Inherit makes a table without entries ignore what the peer tells of requests of another table, which
+// has made them on the same connection before. first is the first id that this table gives: those
+// before it, and those after the last one, are the other's.
+func Inherit(t *Table, first uint32) { t.next, t.heir, t.wrapped = first, first, true }
 
 // Agree sets the rules that hold from now on.
 func (t *Table) Agree(r Rules) { t.rules = r }
@@ -219,7 +225,7 @@ func (t *Table) answer(id uint32) Effects {
 	case e != nil:
 	case !t.given(id):
 		return Effects{Fault: NeverMade}
-	case t.rules.Abandon:
+	case t.rules.Abandon, t.heir > 0 && id-t.heir >= t.next-t.heir:
 		return Effects{}
 	default:
 		return Effects{Fault: Answered}

@@ -1,0 +1,23 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+)
+
+// Past is what the machine of a host knows of the lives so far that still counts in a later
+// supervisor.
+type Past struct {
+	Life    uint64      `json:"life"`              // number of the last one
+	Crashes []time.Time `json:"crashes,omitempty"` // within the window, oldest first
+	Streak  int         `json:"streak,omitempty"`  // ends since the last healthy spell: the back-off
+}
+
+// PastOf returns what is to be known of the lives of a host so far.
+func PastOf(h *Host) Past { return Past{h.life, slices.Clone(h.crashes), h.streak} }
+
+// Resume makes a new host go on where another one has ended: with the next life, its
+// crash window and its back-off.
+func Resume(h *Host, p Past) {
+	h.life, h.crashes, h.streak = p.Life, slices.Clone(p.Crashes), p.Streak
+}

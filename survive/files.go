@@ -1,0 +1,148 @@
+package survive
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+)
+
+const (
+	folder   = "survive"   // in the state folder; a folder for each host
+	pastFile = "past.json" // in that folder
+	suffix   = ".json"     // of the file of a life
+)
+
+// version is that of all files.
+const version = 1
+
+// life is what is kept of a life besides the record of its shim.
+type life struct {
+	Version int       `json:"version"`
+	Life    uint64    `json:"life"`
+	Digest  string    `json:"digest"` // of the configuration, see digest
+	Started time.Time `json:"started"`
+
+	// Signal and Grace are how the process is asked to end if its host is not configured any more.
+	Signal syscall.Signal `json:"signal"`
+	Grace  time.Duration  `json:"grace"`
+
+	// Epoch counts the supervisors that have taken the life back.
+	Epoch uint32 `json:"epoch"`
+	// Open tells that the handshake is done; Opening are the messages of the host in it.
+	Open    bool            `json:"open"`
+	Opening []codec.Message `json:"opening,omitempty"`
+
+	path string // of this file; the folder of the shim is beside it
+}
+
+// shim returns the folder of the shim.
+func (l *life) shim() string { return strings.TrimSuffix(l.path, suffix) }
+
+// save writes the file.
+func (l *life) save() error { return writeJSON(l.path, l) }
+
+// remove removes the file.
+func (l *life) remove() { _ = os.Remove(l.path) }
+
+// digest returns a checksum of all settings of a host whose change restarts it.
+func digest(s hostspec.Spec) (string, error) {
+	protocol := ""
+	if s.Protocol != nil {
+		protocol = s.Protocol.Name()
+	}
+	b, err := json.Marshal([]any{protocol, s.TransportInForce(), s.Command, s.Dir, s.Env, s.InheritEnv, s.Init, s.Limits})
+	if err != nil {
+		return "", fmt.Errorf("%w: init: %w", ErrUnfit, err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// lives returns the lives with a file or a folder in the folder of a host, the latest one first.
+// One without a file that can be read has only its number.
+func lives(dir string) []*life {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // without a folder no life is left
+	}
+	var out []*life
+	for _, e := range entries {
+		number, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), suffix), 10, 64)
+		if err != nil || slices.ContainsFunc(out, func(l *life) bool { return l.Life == number }) {
+			continue
+		}
+		l := &life{path: filepath.Join(dir, strconv.FormatUint(number, 10)+suffix)}
+		if err := readJSON(l.path, l); err != nil || l.Version != version || l.Life != number {
+			*l = life{Life: number, path: l.path}
+		}
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b *life) int { return cmp.Compare(b.Life, a.Life) })
+	return out
+}
+
+// past is the file of what is remembered of the crashes of a host.
+type past struct {
+	Version int `json:"version"`
+	lifecycle.Past
+}
+
+func readPast(dir string) (p lifecycle.Past, err error) {
+	var f past
+	err = readJSON(filepath.Join(dir, pastFile), &f)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	if err == nil && f.Version != version {
+		err = fmt.Errorf("%s has version %d, expected %d", pastFile, f.Version, version)
+	}
+	if err != nil {
+		return p, err
+	}
+	return f.Past, nil
+}
+
+func writePast(dir string, p lifecycle.Past) error {
+	return writeJSON(filepath.Join(dir, pastFile), past{version, p})
+}
+
+func readJSON(path string, v any) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// writeJSON writes a file as a whole: a reader sees all of it, or what was there before.
+func writeJSON(path string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".next", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".next", path)
+}

@@ -1,0 +1,369 @@
+//go:build !hostsup_posix
+
+package survive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/internal/shim"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+)
+
+const supported = true
+
+// host keeps the lives of one host, over all its configurations.
+type host struct {
+	ref *actors.Ref
+	dir string // "" without a state folder
+
+	known chan struct{} // closed when begin has found what is left
+
+	mu      sync.Mutex
+	taken   *kept          // the life that is taken back, until it begins
+	left    []*life        // to be ended before a life begins
+	next    *starter       // of the life that is given it, until its process is asked for
+	over    bool           // closed
+	want    lifecycle.Past // is to be written
+	last    lifecycle.Past // was written last
+	writing bool           // a goroutine writes
+
+	file sync.Mutex // held while the file of past is changed
+}
+
+// kept is a life whose process runs, or has ended without a supervisor.
+type kept struct {
+	*life
+	conn *shim.Conn
+}
+
+func newHost(ref *actors.Ref) *host {
+	h := &host{ref: ref, known: make(chan struct{})}
+	if dir := actors.StateDir(ref); dir != "" {
+		h.dir = filepath.Join(dir, folder, ref.Name())
+	}
+	return h
+}
+
+// begin has the host go on where it has ended with a supervisor before this one.
+func (h *host) begin(m *lifecycle.Host) {
+	lifecycle.Resume(m, h.past())
+	close(h.known)
+}
+
+// past finds what a supervisor before this one has left of the host.
+func (h *host) past() lifecycle.Past {
+	if h.dir == "" {
+		return lifecycle.Past{}
+	}
+	p, err := readPast(h.dir)
+	if err != nil {
+		h.ref.Log().Warn("crashes before the start of the supervisor are forgotten", "error", err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.left = lives(h.dir)
+	if len(h.left) == 0 {
+		return p
+	}
+	last := h.left[0]
+	p.Life = max(p.Life, last.Life)
+	conn, err := h.open(last)
+	if err != nil {
+		h.ref.Log().Warn("the process of a supervisor before this one is not taken back", "life", last.Life, "reason", err)
+		return p
+	}
+	h.taken, h.left = &kept{last, conn}, h.left[1:]
+	p.Life = last.Life - 1 // it is the next one
+	return p
+}
+
+// busyWait bounds how long a shim may take to notice that the supervisor before has ended.
+const busyWait = 5 * time.Second
+
+// Errors of open.
+var (
+	errChanged = errors.New("the host is configured otherwise now")
+	errNotOpen = errors.New("it was starting when the supervisor ended")
+)
+
+// open connects to the shim of a life, if that can go on.
+func (h *host) open(l *life) (*shim.Conn, error) {
+	spec := h.ref.Spec().Spec
+	want, err := digest(spec)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Fit(&spec); err != nil {
+		return nil, err
+	}
+	switch {
+	case l.Digest != want:
+		return nil, errChanged
+	case spec.Protocol != nil && !l.Open:
+		return nil, errNotOpen
+	}
+	conn, err := connect(l.shim())
+	if err != nil {
+		return nil, err
+	}
+	l.Epoch++ // first: no id of this supervisor may be given again by another one
+	if err := l.save(); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// connect opens a shim, and waits while the supervisor before is still connected.
+func connect(dir string) (*shim.Conn, error) {
+	late := time.NewTimer(busyWait)
+	defer late.Stop()
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
+	for {
+		conn, err := shim.Open(dir)
+		if !errors.Is(err, shim.ErrBusy) {
+			return conn, err
+		}
+		select {
+		case <-again.C:
+		case <-late.C:
+			return nil, err
+		}
+	}
+}
+
+// waiting reports whether a life waits to be taken back, once that is known or ctx is done.
+func (h *host) waiting(ctx context.Context) bool {
+	select {
+	case <-h.known:
+	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.taken != nil
+}
+
+// changed has written what a later supervisor is to know. The number of a life that has just begun is that of
+// its file, and each crash is followed by another change at once.
+func (h *host) changed(lifecycle.Transition) {
+	p := actors.Past(h.ref)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.dir == "" || h.over || same(h.want, p) {
+		return
+	}
+	h.want = p
+	if !h.writing {
+		h.writing = true
+		h.ref.Background(h.write)
+	}
+}
+
+// write writes what changed has found until that is in the file.
+func (h *host) write() {
+	for {
+		h.mu.Lock()
+		p := h.want
+		if h.over || same(h.last, p) {
+			h.writing = false
+			h.mu.Unlock()
+			return
+		}
+		h.last = p
+		h.mu.Unlock()
+		if err := h.writePast(p); err != nil {
+			h.ref.Log().Warn("crashes are not remembered over the end of the supervisor", "error", err)
+		}
+	}
+}
+
+// writePast writes a file, unless the host is closed.
+func (h *host) writePast(p lifecycle.Past) error {
+	h.file.Lock()
+	defer h.file.Unlock()
+	h.mu.Lock()
+	over := h.over
+	h.mu.Unlock()
+	if over {
+		return nil
+	}
+	return writePast(h.dir, p)
+}
+
+func same(a, b lifecycle.Past) bool {
+	return a.Life == b.Life && a.Streak == b.Streak && slices.EqualFunc(a.Crashes, b.Crashes, time.Time.Equal)
+}
+
+// starting has the shim start the process of a life, or takes back the one that runs.
+func (h *host) starting(ctx context.Context, s *actors.Start) error {
+	if h.dir == "" {
+		return fmt.Errorf("%w: the supervisor has no state folder", ErrUnfit)
+	}
+	spec := h.ref.Spec().Spec
+	if _, err := Fit(&spec); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	var taken *kept
+	if h.taken != nil && h.taken.Life == s.Life {
+		taken, h.taken = h.taken, nil
+	}
+	left := h.leave()
+	h.mu.Unlock()
+	for i, l := range left {
+		if err := end(ctx, l); err != nil {
+			h.mu.Lock() // for the next try, after this life
+			h.left, h.taken = left[i:], taken
+			h.mu.Unlock()
+			return fmt.Errorf("end the process of life %d, which a supervisor before this one has left: %w", l.Life, err)
+		}
+	}
+	next := &starter{host: h}
+	if taken != nil {
+		next.life, next.wire, next.resumed = taken.life, &wire{conn: taken.conn, life: taken.life, saved: true}, true
+	} else {
+		l, err := h.life(&spec, s.Life)
+		if err != nil {
+			return err
+		}
+		next.life, next.wire = l, &wire{life: l}
+	}
+	if spec.Protocol != nil {
+		next.wire.framing = framings[spec.Protocol.Name()](spec.Limits.WithDefaults())
+	}
+	h.mu.Lock()
+	h.next = next
+	h.mu.Unlock()
+	next.give(s)
+	return nil
+}
+
+// leave returns the lives that have a process and are not gone on with. The caller must hold mu.
+func (h *host) leave() []*life {
+	left := h.left
+	if n := h.next; n != nil && n.resumed { // its life has ended before
+		h.taken = &kept{n.life, n.wire.conn}
+	}
+	if h.taken != nil {
+		_ = h.taken.conn.Close()
+		left = append(left, h.taken.life)
+	}
+	h.left, h.taken, h.next = nil, nil, nil
+	return left
+}
+
+// begun takes the starter whose process is asked for out of what is left if its life does not
+// begin. It returns false for one that is not the host's any more.
+func (h *host) begun(s *starter) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.next != s {
+		return false
+	}
+	h.next = nil
+	return true
+}
+
+// life returns what is kept of a new life.
+func (h *host) life(spec *hostspec.Spec, number uint64) (*life, error) {
+	sum, err := digest(*spec)
+	if err != nil {
+		return nil, err
+	}
+	return &life{
+		Version: version, Life: number, Digest: sum, Started: h.ref.Now(), Signal: spec.Stop.Signal, Grace: spec.Stop.Grace,
+		path: filepath.Join(h.dir, fmt.Sprint(number)+suffix),
+	}, nil
+}
+
+// closed ends what was not taken back, because the host was not started before the tree has
+// ended, and forgets the crashes: a supervisor that is stopped begins anew.
+func (h *host) closed() {
+	h.mu.Lock()
+	left := h.leave()
+	h.over = true
+	h.mu.Unlock()
+	if h.dir == "" {
+		return
+	}
+	h.ref.Background(func() { // ends when the shims have
+		h.file.Lock()
+		forget(h.dir) // nothing is written any more
+		h.file.Unlock()
+		for _, l := range left {
+			if err := end(context.Background(), l); err != nil {
+				h.ref.Log().Error("a process that has outlived its supervisor is not ended", "life", l.Life, "error", err)
+			}
+		}
+	})
+}
+
+// releaseWait bounds how long the processes of a life may take to end after SIGKILL.
+const releaseWait = lifecycle.KillWait
+
+// end ends the process of a life, as its host is stopped, and removes what is kept of it.
+func end(ctx context.Context, l *life) error {
+	conn, err := connect(l.shim())
+	switch {
+	case errors.Is(err, shim.ErrGone):
+	case errors.Is(err, shim.ErrNotReady): // it is ending
+	case err != nil:
+		return err
+	default:
+		stop(ctx, conn, l)
+		ctx, cancel := context.WithTimeout(context.Background(), releaseWait)
+		defer cancel()
+		if err := conn.Release(ctx); err != nil {
+			return err
+		}
+		l.remove()
+		return nil
+	}
+	if err := removed(l.shim()); err != nil {
+		return err
+	}
+	l.remove()
+	return nil
+}
+
+// stop asks the command to end, and waits for that as long as its host gives it.
+func stop(ctx context.Context, conn *shim.Conn, l *life) {
+	if l.Signal == 0 || conn.CloseInput() != nil || conn.Signal(l.Signal) != nil {
+		return
+	}
+	grace := time.NewTimer(l.Grace)
+	defer grace.Stop()
+	select {
+	case <-conn.Exited():
+	case <-conn.Lost():
+	case <-grace.C:
+	case <-ctx.Done():
+	}
+}
+
+// removed waits until no process holds the folder of a shim that has ended, and removes it.
+func removed(dir string) error {
+	late := time.NewTimer(releaseWait)
+	defer late.Stop()
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := shim.Remove(dir)
+		if !errors.Is(err, shim.ErrBusy) {
+			return err
+		}
+		select {
+		case <-again.C:
+		case <-late.C:
+			return err
+		}
+	}
+}

@@ -1,0 +1,278 @@
+//go:build !hostsup_posix
+
+package survive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/shim"
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/lifecycle/record"
+	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// starter starts one life, or takes it back.
+type starter struct {
+	host    *host
+	life    *life
+	wire    *wire
+	resumed bool // the process runs, and wire is connected
+}
+
+// give has a life be started by s.
+func (s *starter) give(to *actors.Start) {
+	to.Launcher = s
+	to.Wire = func() link.Wire { return s.wire }
+	to.Opening = s.opening
+}
+
+// Kill implements actors.Launcher. A shim reaches all its descendants, and a shim that is killed only the
+// process group.
+func (s *starter) Kill() sandbox.Kill { return sandbox.KillGroup }
+
+// Start implements actors.Launcher.
+func (s *starter) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
+	if !s.host.begun(s) {
+		return nil, &sandbox.StartError{Name: cmd.Name, Step: sandbox.StepClosed, Err: sandbox.ErrClosed}
+	}
+	if !s.resumed {
+		if err := s.start(cmd); err != nil {
+			s.life.remove()
+			return nil, err
+		}
+	}
+	child, err := s.child(cmd)
+	if err != nil {
+		s.abandon()
+		return nil, err
+	}
+	if s.resumed {
+		pid, number := child.Pid(), s.life.Life
+		reason := fmt.Sprintf("taken back: process %d outlived its supervisor", pid)
+		s.host.ref.Log().Info("taken back", "life", number, "pid", pid)
+		actors.Record(s.host.ref, record.Event{Kind: record.KindTakenBack, Life: &number, PID: &pid, Reason: reason})
+	}
+	return child, nil
+}
+
+// start starts the shim.
+func (s *starter) start(cmd *sandbox.Command) error {
+	fail := func(path string, err error) error {
+		step := sandbox.StepExec
+		if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) {
+			step = sandbox.StepFork
+		}
+		return &sandbox.StartError{Name: cmd.Name, Step: step, Path: path, Err: err}
+	}
+	dir, err := filepath.Abs(cmd.Dir)
+	if err != nil {
+		return fail(cmd.Dir, err)
+	}
+	path := cmd.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if err := s.life.save(); err != nil {
+		return fail(s.life.path, err)
+	}
+	o := shim.Options{
+		Folder: s.life.shim(), Name: cmd.Name, Path: path, Args: cmd.Args, Env: cmd.Env, Dir: dir, Survive: true,
+		Most: s.host.ref.Spec().Limits.WithDefaults().Frame + 4*link.Limit,
+	}
+	if s.wire.conn, err = shim.Start(o); err != nil {
+		return fail(path, err)
+	}
+	return nil
+}
+
+// abandon ends a life that has no child.
+func (s *starter) abandon() {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseWait)
+	defer cancel()
+	if err := s.wire.conn.Release(ctx); err != nil {
+		s.host.ref.Log().Error("a process is not ended", "life", s.life.Life, "error", err)
+		return
+	}
+	s.life.remove()
+}
+
+// child returns the child that stands for the command, with what it writes copied to where the
+// host's output is read.
+func (s *starter) child(cmd *sandbox.Command) (*sandbox.Child, error) {
+	conn := s.wire.conn
+	r := conn.Record()
+	outputs := []*shim.Stream{2: conn.Stderr()}
+	if s.host.ref.Spec().Protocol == nil {
+		outputs[1] = conn.Stdout()
+	}
+	var copies []func()
+	for fd, stream := range outputs {
+		if stream == nil {
+			continue
+		}
+		n, err := sys.Dup(cmd.Files[fd])
+		if err != nil {
+			return nil, &sandbox.StartError{Name: cmd.Name, Step: sandbox.StepFiles, Err: err}
+		}
+		copies = append(copies, func() { copyOutput(os.NewFile(uintptr(n), cmd.Name), stream) })
+	}
+	child := sandbox.NewOutside(cmd, sandbox.Access{
+		PID: r.Command.PID, Started: s.life.Started, Reaper: r.Shim.PID,
+		Signal: func(sig os.Signal) error {
+			n, ok := sig.(syscall.Signal)
+			if !ok {
+				return fmt.Errorf("signal %v: %w", sig, sandbox.ErrUnsupported)
+			}
+			return gone(conn.Signal(n))
+		},
+		Kill: func() error {
+			if err := conn.Kill(); err != nil && !errors.Is(err, shim.ErrLost) {
+				return err
+			}
+			return nil
+		},
+	})
+	for _, f := range copies {
+		s.host.ref.Background(f)
+	}
+	s.host.ref.Background(func() { s.watch(child) })
+	return child.Child, nil
+}
+
+// gone returns os.ErrProcessDone for the error of a shim that has ended.
+func gone(err error) error {
+	if errors.Is(err, shim.ErrLost) {
+		return os.ErrProcessDone
+	}
+	return err
+}
+
+// copyOutput copies a stream to a pipe until its end, or that of the shim. Bytes are acknowledged when they
+// are in the pipe.
+func copyOutput(to *os.File, from *shim.Stream) {
+	open := true
+	offset := from.From()
+	defer func() {
+		if open {
+			to.Close()
+		}
+	}()
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			if open {
+				if _, err := to.Write(buf[:n]); err != nil { // it is not read any more, and the host must not wait
+					to.Close()
+					open = false
+				}
+			}
+			offset += uint64(n)
+			if from.Ack(offset) != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// watch tells how a life ends, and gives back what was kept for it. It ends when the child is released.
+func (s *starter) watch(child *sandbox.Outside) {
+	conn := s.wire.conn
+	select {
+	case <-conn.Exited():
+		child.End(exitOf(conn.Exit()))
+	case <-conn.Lost():
+		s.lost(child)
+	}
+	select {
+	case <-conn.Gone():
+		child.Vanish()
+		<-child.Released()
+	case <-conn.Lost():
+		s.hunt()
+		child.Vanish()
+		<-child.Released()
+	case <-child.Released():
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), releaseWait)
+	defer cancel()
+	if err := conn.Release(ctx); err != nil {
+		s.host.ref.Log().Error("the shim of a host does not end", "life", s.life.Life, "error", err)
+		return
+	}
+	child.Vanish()
+	s.life.remove()
+}
+
+// lost follows the end of the shim before that of its command, which the kernel kills then.
+func (s *starter) lost(child *sandbox.Outside) {
+	select {
+	case <-s.wire.conn.Exited(): // it was told before
+		child.End(exitOf(s.wire.conn.Exit()))
+		return
+	default:
+	}
+	s.hunt()
+	child.End(sandbox.Exit{Code: -1, Signal: int(syscall.SIGKILL)})
+}
+
+// hunt kills what a shim that was killed has left of its command's process group, and waits for its end.
+func (s *starter) hunt() {
+	r := s.wire.conn.Record()
+	late := time.NewTimer(releaseWait)
+	defer late.Stop()
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
+	for {
+		// The number of a group is not given again while the group has members.
+		pids, err := sys.GroupMembers(r.Command.PID)
+		if err != nil || len(pids) == 0 {
+			return
+		}
+		if st, err := sys.ReadStat(r.Command.PID); err == nil && st.Start != r.Command.Start {
+			return
+		}
+		_ = sys.Kill(-r.Command.PID, syscall.SIGKILL)
+		select {
+		case <-again.C:
+		case <-late.C:
+			return
+		}
+	}
+}
+
+// firstID returns the first id of the requests of a supervisor, given how many have had the life before.
+// 63 of them have 67 million each, and their answers are told apart.
+func firstID(epoch uint32) uint32 { return (epoch-1)%63<<26 + 1<<26 }
+
+// opening returns what opens the connection.
+func (s *starter) opening(c *link.Conn, hs codec.Handshake) codec.Handshake {
+	if !s.resumed {
+		return &recorded{hs, s.wire}
+	}
+	link.Inherit(c, firstID(s.life.Epoch))
+	if err := replay(hs, s.life.Opening); err != nil {
+		s.host.ref.Log().Error("the handshake of a process that is taken back cannot be repeated; it is ended", "life", s.life.Life, "error", err)
+		_ = s.wire.conn.Kill() // its end is a crash
+	}
+	return done{hs}
+}
+
+func exitOf(e sys.Exit) sandbox.Exit {
+	return sandbox.Exit{
+		Code: e.Code, Signal: e.Signal, Core: e.Core,
+		User: time.Duration(e.Usage.User), System: time.Duration(e.Usage.System), MaxRSS: e.Usage.MaxRSS,
+	}
+}
