@@ -105,7 +105,9 @@ func supervise() error {
 	if err := json.Unmarshal([]byte(os.Getenv(supervisorVar)), &p); err != nil {
 		return err
 	}
-	os.Unsetenv(supervisorVar)
+	if err := os.Unsetenv(supervisorVar); err != nil {
+		return err
+	}
 	ctx := context.Background()
 	sup, err := supervisor.Start(ctx, p.spec())
 	if err != nil {
