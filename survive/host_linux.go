@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -303,7 +304,18 @@ func (h *host) closed() {
 				h.ref.Log().Error("a process that has outlived its supervisor is not ended", "life", l.Life, "error", err)
 			}
 		}
+		h.tidy()
 	})
+}
+
+// tidy removes the folder of a host that is closed, once it is empty.
+func (h *host) tidy() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over {
+		_ = os.Remove(h.dir)
+		_ = os.Remove(filepath.Dir(h.dir)) // of the last host
+	}
 }
 
 // releaseWait bounds how long the processes of a life may take to end after SIGKILL.

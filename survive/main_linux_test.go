@@ -162,6 +162,16 @@ type first struct {
 // begin starts a supervisor of a plan, and waits until its hosts are ready.
 func begin(t *testing.T, p *plan) *first {
 	t.Helper()
+	f := launch(t, p)
+	if line := f.line(); line != "ready" {
+		t.Fatalf("%q", line)
+	}
+	return f
+}
+
+// launch starts a supervisor of a plan.
+func launch(t *testing.T, p *plan) *first {
+	t.Helper()
 	b, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -184,9 +194,6 @@ func begin(t *testing.T, p *plan) *first {
 	}
 	f := &first{t, cmd, in, bufio.NewReader(out)}
 	t.Cleanup(f.kill)
-	if line := f.line(); line != "ready" {
-		t.Fatalf("%q", line)
-	}
 	return f
 }
 

@@ -81,7 +81,8 @@ func (p *part) end(host string) {
 		p.log.Info("ended: its host is not in the configuration, or does not survive any more", "host", host, "life", l.Life)
 	}
 	forget(dir)
-	_ = os.Remove(dir) // empty, or it has something of somebody else
+	_ = os.Remove(dir)   // which is empty, unless another program has put something there
+	_ = os.Remove(p.dir) // of the last host
 }
 
 func (p *part) added(host *supervisor.Host) error {
@@ -99,14 +100,6 @@ func (p *part) added(host *supervisor.Host) error {
 func (p *part) close() error {
 	p.cancel()
 	p.ending.Wait()
-	entries, err := os.ReadDir(p.dir)
-	if err != nil {
-		return nil //nolint:nilerr // no host has had a life
-	}
-	for _, e := range entries {
-		_ = os.Remove(filepath.Join(p.dir, e.Name())) // unless something is left in it
-	}
-	_ = os.Remove(p.dir)
 	return nil
 }
 

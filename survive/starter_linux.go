@@ -214,6 +214,7 @@ func (s *starter) watch(child *sandbox.Outside) {
 	}
 	child.Vanish()
 	s.life.remove()
+	s.host.tidy()
 }
 
 // lost follows the end of the shim before that of its command, which the kernel kills then.

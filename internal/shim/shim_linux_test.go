@@ -153,6 +153,46 @@ func TestTheEndIsKept(t *testing.T) {
 	}
 }
 
+// TestHangup ends a Read and a Send that wait. The error output and the end of the command still come.
+func TestHangup(t *testing.T) {
+	c := shell(t, `read line; echo "$line" >&2; sleep 1000`)
+	if sent, err := c.TrySend([]byte("a line\n")); !sent || err != nil {
+		t.Errorf("%v, %v", sent, err)
+	}
+	waits := make(chan error, 2)
+	go func() { // ends with Hangup
+		_, err := c.Stdout().Read(make([]byte, 1))
+		waits <- err
+	}()
+	go func() { // likewise: the command reads one line, the pipe and the shim hold some of the rest
+		for {
+			if err := c.Send(make([]byte, 60<<10)); err != nil {
+				waits <- err
+				return
+			}
+		}
+	}()
+	if got := line(t, bufio.NewReader(c.Stderr())); got != "a line" {
+		t.Errorf("%q", got)
+	}
+	c.Hangup()
+	for range 2 {
+		if err := <-waits; !errors.Is(err, os.ErrClosed) {
+			t.Error(err)
+		}
+	}
+	if sent, err := c.TrySend([]byte("x")); sent || !errors.Is(err, os.ErrClosed) {
+		t.Errorf("%v, %v", sent, err)
+	}
+	if err := c.Kill(); err != nil {
+		t.Error(err)
+	}
+	<-c.Gone()
+	if e := c.Exit(); e.Signal != int(syscall.SIGKILL) {
+		t.Errorf("%+v", e)
+	}
+}
+
 // TestHalfAMessageIsDropped has a client end in the middle of its messages.
 func TestHalfAMessageIsDropped(t *testing.T) {
 	c := shell(t, "cat")
