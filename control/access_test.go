@@ -210,6 +210,7 @@ func TestRolesOfAllRoutes(t *testing.T) {
 	sup.OnRead = func(views.Query) { change("read") }
 	sup.Sources = []scm.Control{{ID: "golang.go", Host: "ts", Groups: []scm.ResourceGroup{}}}
 	sup.Tests.Runs = []tests.Run{{ID: "golang.go", Host: "ts", State: tests.Running, Results: []tests.Result{}}}
+	sup.Files.OnAsk = func() { change("ask") }
 	sup.Tests.OnRead = func(tests.Query) { change("read") }
 	sup.Tests.OnRun = func(context.Context, tests.Request) (*tests.Run, error) {
 		change("run")
@@ -241,7 +242,7 @@ func TestRolesOfAllRoutes(t *testing.T) {
 			seen++
 			least := control.Role(op["security"].([]any)[0].(map[string]any)["token"].([]any)[0].(string))
 			id := op["operationId"].(string)
-			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "answer": `{"dismiss":true}`, "actInView": `{"action":"show"}`, "writeSourceControl": `{"accept":true}`, "runTests": `{}`, "language": `{"query":{"feature":"hover"}}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x.hcl"}`}[id]
+			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "answer": `{"dismiss":true}`, "actInView": `{"action":"show"}`, "writeSourceControl": `{"accept":true}`, "runTests": `{}`, "decorations": `{"uris":["file:///x"]}`, "timeline": `{"uri":"file:///x"}`, "originals": `{"uri":"file:///x"}`, "language": `{"query":{"feature":"hover"}}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x.hcl"}`}[id]
 			at := strings.NewReplacer("{host}", "ts", "{id}", "golang.go", "{verb}", "disable").Replace(path)
 			if id == "logs" || id == "allLogs" {
 				at += "?n=1"

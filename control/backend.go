@@ -18,6 +18,8 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/fileinfo"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/scm"
 	"github.com/hostsup/hostsup/workbench/status"
@@ -63,6 +65,13 @@ type Supervisor interface {
 	// WriteSourceControl writes a message unless it is nil, and then executes the command for it if accept
 	// is set; see [scm.Service].
 	WriteSourceControl(ctx context.Context, id string, message *string, accept bool) error
+	// Decorations returns what extensions show beside the names of files; host "" is all hosts. See
+	// [fileinfo.Service.Decorations].
+	Decorations(ctx context.Context, host string, files []workbench.URI) ([]fileinfo.Decoration, error)
+	// Timeline returns how a file has changed; see [fileinfo.Service.Timeline].
+	Timeline(ctx context.Context, host string, file workbench.URI, limit int) ([]fileinfo.Moment, error)
+	// Originals returns what source controls compare a file with; see [scm.Service.Original].
+	Originals(ctx context.Context, host string, file workbench.URI) ([]scm.Original, error)
 	// TestControllers returns the test controllers of a host, "" for all hosts.
 	TestControllers(host string) ([]tests.Controller, error)
 	// ReadTests reads tests of a host; see [tests.Service.Read].

@@ -29,6 +29,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench/fileinfo"
 	"github.com/hostsup/hostsup/workbench/language"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/scm"
@@ -119,6 +120,14 @@ func everything() *controltest.Supervisor {
 				Items: []views.Item{{Handle: "0/0:a/0:b", Label: "b", State: views.Leaf}},
 			}},
 		}},
+		Files: controltest.Files{
+			Decorations: []fileinfo.Decoration{{URI: "file:///srv/x/a", Host: "ts", Extension: "vscode.git", Badge: "M", Tooltip: "Modified", Color: "git.modified", Propagates: true}},
+			Moments:     []fileinfo.Moment{{Host: "ts", Source: "Git", ID: "c0ffee", Time: at, Label: "first", Description: "A", Tooltip: "the first", Command: "git.timeline.openDiff", Context: "git:file:commit"}},
+			Originals: []scm.Original{
+				{Control: "ts.7.0", Host: "ts", Label: "Git", URI: "git:/srv/x/a?q", Text: ptr("one")},
+				{Control: "ts.7.1", Host: "ts", Label: "Other", URI: "other:/a", Error: "no file system"},
+			},
+		},
 		Tests: testsOfEverything(at),
 		OnRescan: func(context.Context, string) ([]extensions.Difference, error) {
 			return []extensions.Difference{
@@ -209,6 +218,10 @@ func TestShapes(t *testing.T) {
 		{"scm.json", "GET", "/v1/scm?host=ts", "", "application/json", "/v1/scm"},
 		{"commit.json", "POST", "/v1/scm/ts.7.0", `{"message":"m","accept":true}`, "application/json", "/v1/scm/{id}"},
 		{"error_scm.json", "POST", "/v1/scm/x", `{"accept":true}`, "application/json", "/v1/scm/{id}"},
+		{"decorations.json", "POST", "/v1/files/decorations", `{"host":"ts","uris":["file:///srv/x/a"]}`, "application/json", ""},
+		{"timeline.json", "POST", "/v1/files/timeline", `{"uri":"file:///srv/x/a","limit":1}`, "application/json", ""},
+		{"originals.json", "POST", "/v1/files/originals", `{"uri":"file:///srv/x/a"}`, "application/json", ""},
+		{"error_file.json", "POST", "/v1/files/timeline", `{"uri":"/srv/x/a"}`, "application/json", "/v1/files/timeline"},
 		{"test_controllers.json", "GET", "/v1/tests?host=ts", "", "application/json", "/v1/tests"},
 		{"tests.json", "POST", "/v1/hosts/ts/tests/read?depth=2", "", "application/json", "/v1/hosts/{host}/tests/read"},
 		{"error_test.json", "POST", "/v1/hosts/ts/tests/read?test=x", "", "application/json", "/v1/hosts/{host}/tests/read"},

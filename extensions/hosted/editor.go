@@ -11,6 +11,7 @@ import (
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/commands"
 	"github.com/hostsup/hostsup/workbench/diagnostics"
+	"github.com/hostsup/hostsup/workbench/fileinfo"
 	"github.com/hostsup/hostsup/workbench/language"
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/output"
@@ -65,7 +66,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		work,
 		asks,
 		shown,
-		trees, s.scmOf(own), s.testsOf(start),
+		trees, s.scmOf(own, all), s.testsOf(start), fileinfo.New(fileinfo.Options{Redact: s.tree.Redact}),
 		output.New(),
 		s.accountsOf(h, p),
 		channels,

@@ -20,8 +20,11 @@ func (s *services) viewsOf(activate func(context.Context, string) error, own *co
 }
 
 // scmOf returns the source control of the extensions of a host and those beside it.
-func (s *services) scmOf(own *commands.Service) *scm.Service {
-	return scm.New(scm.Options{Redact: s.tree.Redact, Execute: executor(own)})
+func (s *services) scmOf(own *commands.Service, all *fileSystems) *scm.Service {
+	read := func(ctx context.Context, h *workbench.Host, uri workbench.URI) ([]byte, error) {
+		return all.For(h.Guard()).ReadFile(ctx, uri)
+	}
+	return scm.New(scm.Options{Redact: s.tree.Redact, Execute: executor(own), Read: read})
 }
 
 // testsOf returns the tests of the extensions of a host and those beside it.

@@ -83,6 +83,8 @@ type Input struct {
 type Options struct {
 	// Execute executes a command in a host. nil: [Service.Accept] is refused.
 	Execute func(ctx context.Context, host *workbench.Host, command string, args json.RawMessage) error
+	// Read reads what a file is compared with, on behalf of a host. nil: [Service.Original] has no texts.
+	Read func(ctx context.Context, host *workbench.Host, uri workbench.URI) ([]byte, error)
 	// Redact takes secrets out of texts. nil: nothing is taken out.
 	Redact func(text string) string
 }
@@ -107,6 +109,7 @@ type key struct {
 type life interface {
 	Life() uint64
 	Tell(method string, params codec.Raw)
+	Call(ctx context.Context, method string, params codec.Raw, out any) error
 }
 
 type control struct {
@@ -115,6 +118,9 @@ type control struct {
 	handle int
 	groups []*group
 	accept json.RawMessage // the arguments of its command
+
+	root     *workbench.URI
+	compares bool // it has originals of files
 }
 
 type group struct {

@@ -1,6 +1,7 @@
 package scm
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -17,9 +18,17 @@ import (
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // host is a life.
-type host struct{ told []string }
+type host struct {
+	told     []string
+	original string // JSON
+}
 
 func (*host) Life() uint64 { return 1 }
+
+func (h *host) Call(_ context.Context, method string, params codec.Raw, out any) error {
+	h.Tell(method, params)
+	return json.Unmarshal([]byte(h.original), out)
+}
 
 func (h *host) Tell(method string, params codec.Raw) {
 	h.told = append(h.told, method+string(params))
@@ -144,5 +153,44 @@ func TestTheInputBoxIsWrittenByBothSides(t *testing.T) {
 	}
 	if text, err := json.Marshal(s.State("other")); err != nil || string(text) != "[]" {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// A file is compared with what the source controls say whose roots are above it.
+func TestOriginalsOfFiles(t *testing.T) {
+	t.Parallel()
+	s, h := shown()
+	c := s.controls[key{"h", 4}]
+	c.root, c.Label = &workbench.URI{Scheme: "file", Path: "/x/"}, "Git"
+	ask := func(host, path string) []Original {
+		t.Helper()
+		out, err := s.Original(t.Context(), host, workbench.File(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	h.original = `{"scheme":"git","path":"/x/a","query":"q"}`
+	if out := ask("", "/x/a"); len(out) != 0 {
+		t.Errorf("a source control without originals is asked: %+v", out)
+	}
+	if err := call(s, "$updateSourceControl", 4, map[string]bool{"hasQuickDiffProvider": true}); err != nil {
+		t.Fatal(err)
+	}
+	out := ask("h", "/x/a")
+	if len(out) != 1 || out[0].Control != "h.1.4" || out[0].Label != "Git" || out[0].URI != "git:/x/a?q" || out[0].Text != nil || !strings.Contains(out[0].Error, "cannot be read here") {
+		t.Errorf("%+v", out)
+	}
+	if want := []string{`ExtHostSCM.$provideOriginalResource[4,{"$mid":1,"scheme":"file","path":"/x/a"},{"$token":true}]`}; !slices.Equal(h.told, want) {
+		t.Errorf("asked %q", h.told)
+	}
+	for _, one := range []struct{ host, path string }{{"h", "/xy"}, {"h", "/x"}, {"other", "/x/a"}} {
+		if out := ask(one.host, one.path); len(out) != 0 {
+			t.Errorf("%s: %+v", one, out)
+		}
+	}
+	h.original = "null"
+	if out := ask("", "/x/new"); len(out) != 0 {
+		t.Errorf("%+v", out)
 	}
 }

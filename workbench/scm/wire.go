@@ -67,7 +67,7 @@ func (s *Service) register(c *workbench.Call) (any, error) {
 	own.host, own.Host, own.ID = h, h.Name(), fmt.Sprintf("%s.%d.%d", h.Name(), h.Life(), own.handle)
 	own.Kind, own.Label, own.Input = s.line(own.Kind), s.line(own.Label), Input{Enabled: true, Visible: true}
 	if root != nil {
-		own.Root = s.line(root.String())
+		own.Root, own.root = s.line(root.String()), root
 	}
 	s.controls[key{own.Host, own.handle}] = own
 	return nil, nil
@@ -100,12 +100,16 @@ func (s *Service) update(c *control, call *workbench.Call) error {
 			ID        string
 			Arguments json.RawMessage
 		}
+		HasQuickDiffProvider *bool
 	}
 	if err := call.Args(nil, &f); err != nil {
 		return err
 	}
 	if f.Count != nil {
 		c.Count = f.Count
+	}
+	if f.HasQuickDiffProvider != nil {
+		c.compares = *f.HasQuickDiffProvider
 	}
 	if f.CommitTemplate != nil {
 		c.Template = s.opt.Redact(*f.CommitTemplate)
