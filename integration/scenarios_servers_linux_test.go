@@ -80,6 +80,7 @@ var serverScenarios = []scenario{
 		},
 		Steps: []scenarioStep{
 			{Feature: lang.FeatureDiagnostics, At: "a.js", Want: []string{"a.js:1:1: error: Unexpected var", "a.js:1:5: error: 'one' is assigned a value but never used.", "a.js:2:5: warning: 'two' is never reassigned."}},
+			{Feature: lang.FeatureActions, At: "a.js:2:5", Kind: "quickfix", Want: []string{"Fix this prefer-const problem (quickfix)", "Disable prefer-const for this line (quickfix)"}},
 			{Feature: lang.FeatureActions, At: "a.js:2:5", Kind: "source.fixAll.eslint", Want: []string{"Fix all fixable ESLint issues (source.fixAll.eslint)"}},
 			{Feature: lang.FeatureFormat, At: "a.js", Want: []string{`a.js:1:1-1:4 "const"`}},
 		},

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -79,8 +81,11 @@ func known(langs *languages.Service, docs *documents.Service) func(string, workb
 
 // askBench asks the extensions of one workbench.
 func askBench(ctx context.Context, w *workbench.Workbench, q languageQuery) (any, error) {
-	if q.Feature == language.FeatureDiagnostics {
+	switch q.Feature {
+	case language.FeatureDiagnostics:
 		return problems(ctx, w, q)
+	case language.FeatureActions:
+		return actions(ctx, w, q.Query)
 	}
 	return workbench.Find[*language.Service](w).Ask(ctx, q.Query)
 }
@@ -110,60 +115,119 @@ func (s *services) benches(host string) (out []*workbench.Workbench, err error) 
 // in three parts.
 const quiet = 250 * time.Millisecond
 
-// problems opens a document in a tab and waits until extensions have reported something about it, and
-// nothing more for a while, or the time is over. If an extension could not be activated, no problems are an error.
+// problems opens a document and waits until extensions have reported something about it, and nothing more for
+// a while, or the time is over. If an extension could not be activated, no problems are an error.
 func problems(ctx context.Context, w *workbench.Workbench, q languageQuery) ([]problem, error) {
 	const usual = 5 * time.Second
 	wait := usual
 	if q.Wait > 0 {
 		wait = time.Duration(q.Wait * float64(time.Second))
 	}
-	all := workbench.Find[*diagnostics.Service](w)
-	changed := make(chan struct{}, 1)
-	defer all.Subscribe(func([]workbench.URI) {
+	doc, err := observe(ctx, w, q.Query)
+	if err != nil {
+		return nil, err
+	}
+	defer doc.done()
+	if err := doc.settle(ctx, wait, func() bool { return len(doc.problems()) > 0 }); err != nil {
+		return nil, err
+	}
+	found := doc.problems()
+	if doc.inactive != nil && len(found) == 0 {
+		return nil, doc.inactive // what would report problems is not there
+	}
+	return problemsOf(found), nil
+}
+
+// actions returns the code actions for a question of the program itself. Fixes are those of problems, which
+// extensions report some time after a document has been opened: for a document that is not open, their
+// reports are awaited.
+func actions(ctx context.Context, w *workbench.Workbench, q language.Query) (any, error) {
+	const wait = 2 * time.Second
+	ask := workbench.Find[*language.Service](w).Ask
+	if kind, _, _ := strings.Cut(q.Kind, "."); kind != "" && kind != "quickfix" || workbench.Find[*documents.Service](w).IsOpen(q.URI) {
+		return ask(ctx, q)
+	}
+	doc, err := observe(ctx, w, q)
+	if err != nil {
+		return nil, err
+	}
+	defer doc.done()
+	if err := doc.settle(ctx, wait, doc.isReported); err != nil {
+		return nil, err
+	}
+	return ask(ctx, q)
+}
+
+// observed is a document in a tab, with what extensions report about it.
+type observed struct {
+	uri      workbench.URI
+	all      *diagnostics.Service
+	inactive *service.ActivationError // of an extension that could have reported something; nil if all are active
+	changed  chan struct{}            // with room for one
+	reported atomic.Bool
+	done     func()
+}
+
+// observe opens the document of a question in a tab until done is called.
+func observe(ctx context.Context, w *workbench.Workbench, q language.Query) (*observed, error) {
+	o := &observed{uri: q.URI, all: workbench.Find[*diagnostics.Service](w), changed: make(chan struct{}, 1)}
+	stop := o.all.Subscribe(func(files []workbench.URI) {
+		if slices.ContainsFunc(files, func(f workbench.URI) bool { return f.String() == o.uri.String() }) {
+			o.reported.Store(true)
+		}
 		select {
-		case changed <- struct{}{}:
+		case o.changed <- struct{}{}:
 		default:
 		}
-	})()
+	})
+	o.done = stop
 	// The symbols are not needed: asking for them starts the host and the extensions of the language.
 	q.Feature = language.FeatureSymbols
-	_, err := workbench.Find[*language.Service](w).Ask(ctx, q.Query)
+	_, err := workbench.Find[*language.Service](w).Ask(ctx, q)
 	var failed *language.ProviderError
-	var inactive *service.ActivationError
-	errors.As(err, &inactive)
+	errors.As(err, &o.inactive)
 	if err != nil && !errors.Is(err, language.ErrNoProvider) && !errors.As(err, &failed) {
+		stop()
 		return nil, err
 	}
 	open, err := workbench.Find[*documents.Service](w).Open(ctx, q.URI)
 	if err != nil {
+		stop()
 		return nil, err
 	}
-	defer open.Close()
+	o.done = func() { open.Close(); stop() }
 	if err := open.Pin(); err != nil { // some report the problems of visible documents only
+		o.done()
 		return nil, err
 	}
+	return o, nil
+}
+
+// problems returns what is reported now.
+func (o *observed) problems() []diagnostics.Diagnostic { return o.all.Diagnostics(o.uri) }
+
+// isReported reports whether something has been reported, even that there are no problems.
+func (o *observed) isReported() bool { return o.reported.Load() }
+
+// settle waits until there is enough, and nothing more is reported for a while, or the time is over.
+func (o *observed) settle(ctx context.Context, wait time.Duration, isEnough func() bool) error {
 	end := time.NewTimer(wait)
 	defer end.Stop()
 	var calm <-chan time.Time // passes some time after the last report
 	for {
-		found := all.Diagnostics(q.URI)
-		if len(found) > 0 && calm == nil {
+		if calm == nil && isEnough() {
 			calm = time.After(quiet)
 		}
 		select {
-		case <-changed:
+		case <-o.changed:
 			calm = nil
-			continue
 		case <-calm:
+			return nil
 		case <-end.C:
-			if inactive != nil && len(found) == 0 {
-				return nil, inactive // what would report problems is not there
-			}
+			return nil
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
-		return problemsOf(all.Diagnostics(q.URI)), nil
 	}
 }
 

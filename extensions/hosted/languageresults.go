@@ -96,10 +96,11 @@ func (t languageTool) action(ctx context.Context, e *editor, q languageQuery, fi
 	title := q.Text
 	q.Feature, q.Text = language.FeatureActions, ""
 	all := workbench.Find[*language.Service](e.bench)
-	list, err := language.Get[[]language.Action](ctx, all, q.Query)
+	out, err := actions(ctx, e.bench, q.Query)
 	if err != nil {
 		return nil, err
 	}
+	list, _ := out.([]language.Action)
 	found := slices.DeleteFunc(list, func(a language.Action) bool { return a.Title != title })
 	switch {
 	case len(found) == 0:
