@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/execserver/server"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
@@ -88,7 +89,7 @@ func TestEveryMessageHasOneOutcome(t *testing.T) {
 			}
 			spec.Groups = []supervisor.GroupSpec{supervisor.Alone(sleeper("a")), supervisor.Alone(sleeper("b"))}
 			t.Run(name, func(t *testing.T) {
-				for range 5 {
+				for range require.Rounds(5, 1) {
 					everyMessageHasOneOutcome(t, spec, end)
 				}
 			})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // modelBook is a notebook as a program shows it: the texts of its cells, in order.
@@ -91,7 +92,7 @@ func (b *modelBook) take(t *testing.T, m codec.Message) *modelBook {
 // The server has the notebook of the client that has used it last, over closings,
 // departures and new lives.
 func TestNotebooksModel(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(require.Rounds(20, 5)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		ns := notebooks{open: map[string]*notebook{}}
 		clients := []*client{new(client), new(client), new(client)}

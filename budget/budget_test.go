@@ -13,6 +13,7 @@ import (
 	"github.com/hostsup/hostsup/budget"
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/internal/poll"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
@@ -98,7 +99,8 @@ func TestTheLeastRecentlyUsedStops(t *testing.T) {
 // TestNeverTooMany has many callers call many hosts: each call has its answer, and there
 // are never more processes than allowed.
 func TestNeverTooMany(t *testing.T) {
-	const hosts, most, callers, calls = 8, 3, 5, 12
+	const hosts, most, callers = 8, 3, 5
+	calls := require.Rounds(12, 4)
 	sup := tree(t, hosts, budget.Rule{Running: most}, nil)
 	done := make(chan struct{})
 	var watch sync.WaitGroup

@@ -14,10 +14,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // sampleFor is how long TestFaults tries a sample.
-const sampleFor = 20 * time.Second
+var sampleFor = time.Duration(require.Rounds(20, 5)) * time.Second
 
 // sourceOrder returns a generator seeded by the sources of the package: each version has
 // its own sample, the same in each run.

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 var (
-	seeds   = flag.Int("seeds", 200, "how many stories TestSeeds tells")
+	seeds   = flag.Int("seeds", 0, "how many stories TestSeeds tells; default: 50, in ./test all 200")
 	first   = flag.Uint64("first", 1, "the seed of the first one")
 	forever = flag.Bool("forever", false, "TestSeeds goes on until a story fails")
 	plain   = flag.Bool("plain", false, "a story that fails is not shortened")
@@ -49,6 +51,9 @@ func fail(t *testing.T, s *story, out outcome) {
 // What is promised holds in the stories of many seeds.
 func TestSeeds(t *testing.T) {
 	began, lived, steps, told := time.Now(), time.Duration(0), 0, 0
+	if *seeds == 0 {
+		*seeds = require.Rounds(200, 50)
+	}
 	for ; told < *seeds || *forever; told++ {
 		s := newStory(*first + uint64(told))
 		out := tell(t, s, logger())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // guilt describes when the culprit of a world crashes its host.
@@ -157,7 +158,7 @@ var guilts = []guilt{
 func TestCulpritIsIsolated(t *testing.T) {
 	for _, how := range guilts {
 		t.Run(how.name, func(t *testing.T) {
-			for seed := range uint64(25) {
+			for seed := range uint64(require.Rounds(25, 6)) {
 				rng := rand.New(rand.NewPCG(seed, 7))
 				n := 2 + rng.IntN(15) // as many as trials can separate
 				if !how.silent {
@@ -200,7 +201,7 @@ func TestCulpritIsIsolated(t *testing.T) {
 // With misleading evidence the search takes longer, and an innocent extension may be
 // isolated for a while.
 func TestCulpritIsFoundDespiteMisleadingEvidence(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(require.Rounds(30, 6)) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		n := 2 + rng.IntN(8)
 		w := &world{t: t, m: New(Rules{}), rng: rng, how: guilt{silent: true, noise: true}, now: time.Unix(0, 0), lives: map[string]*running{}, culprit: extensions.ID(fmt.Sprintf("x.%d", rng.IntN(n)))}

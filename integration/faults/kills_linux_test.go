@@ -15,9 +15,10 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/poll"
+	"github.com/hostsup/hostsup/internal/require"
 )
 
-var kills = flag.Int("kills", 0, "how many processes TestKills kills; default: 30, in CI 300")
+var kills = flag.Int("kills", 0, "how many processes TestKills kills; default: 8, in ./test all 30, in CI 300")
 
 // TestKills kills the supervisor, or one of the processes by which it starts and ends hosts, at
 // random moments, most of them within starts. Each time all hosts are gone with the supervisor,
@@ -28,8 +29,8 @@ func TestKills(t *testing.T) {
 	}
 	n := *kills
 	if n == 0 {
-		n = 30
-		if os.Getenv("HOSTSUP_REQUIRE_PEERS") == "1" {
+		n = require.Rounds(30, 8)
+		if require.All() {
 			n = 300
 		}
 	}

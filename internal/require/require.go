@@ -1,6 +1,6 @@
 // Package require ends a test for which the machine lacks something: the test is
 // skipped, or fails where HOSTSUP_REQUIRE_PEERS=1 forbids that anything is missing,
-// as CI does.
+// as CI does. It also says how many rounds random tests have.
 //
 // It is for tests only, and safe for concurrent use.
 package require
@@ -12,6 +12,16 @@ import (
 
 // All reports whether HOSTSUP_REQUIRE_PEERS=1 is set: nothing may be missing.
 func All() bool { return os.Getenv("HOSTSUP_REQUIRE_PEERS") == "1" }
+
+// Rounds returns how many rounds a test has that makes random cases, or that goes on for a time:
+// all where HOSTSUP_THOROUGH=1, as ./test all has it, or where nothing may be missing; else few,
+// so that the tests of a fresh clone do not take long.
+func Rounds(all, few int) int {
+	if All() || os.Getenv("HOSTSUP_THOROUGH") == "1" {
+		return all
+	}
+	return few
+}
 
 // Missing ends the test: it fails where nothing may be missing, else it is skipped.
 // The text must name what is missing and what would install it.

@@ -65,3 +65,16 @@ func TestPrivilege(t *testing.T) {
 		}
 	}
 }
+
+func TestRounds(t *testing.T) {
+	for _, tt := range []struct {
+		thorough, peers string
+		want            int
+	}{{"", "", 3}, {"1", "", 200}, {"", "1", 200}, {"0", "", 3}} {
+		t.Setenv("HOSTSUP_THOROUGH", tt.thorough)
+		t.Setenv("HOSTSUP_REQUIRE_PEERS", tt.peers)
+		if got := Rounds(200, 3); got != tt.want {
+			t.Errorf("HOSTSUP_THOROUGH=%q and HOSTSUP_REQUIRE_PEERS=%q: %d rounds, expected %d", tt.thorough, tt.peers, got, tt.want)
+		}
+	}
+}
