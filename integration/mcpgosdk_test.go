@@ -44,6 +44,9 @@ var goSDKPrograms = sync.OnceValues(func() (string, error) {
 func goSDK(t *testing.T, name string) string {
 	t.Helper()
 	peer(t, "go")
+	if !require.Thorough() {
+		require.Missing(t, "the Go SDK of MCP; HOSTSUP_THOROUGH=1 has the tests build it")
+	}
 	dir, err := goSDKPrograms()
 	switch {
 	case errors.Is(err, errModules):

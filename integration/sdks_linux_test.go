@@ -24,10 +24,11 @@ import (
 )
 
 const (
-	sdkCalls  = 100_000
 	sdkAtOnce = 64
 	sdkKills  = 20 // in the first two thirds of the calls
 )
+
+var sdkCalls = int64(require.Rounds(100_000, 20_000))
 
 // Hosts of all SDKs are called a hundred thousand times, with cancels and streams, and are
 // killed now and then: each call has the outcome that is its own, and the memory of a
@@ -61,7 +62,7 @@ func TestManyCallsOfSDKs(t *testing.T) {
 			h.Liveness.After = patience // the machine may be busy
 			_, host := alone(t, h)
 			c := &manyCalls{h: host, t: t}
-			const killed = sdkCalls * 2 / 3
+			killed := sdkCalls * 2 / 3
 			c.until(killed, func(n int64) {
 				if n%(killed/sdkKills) == killed/sdkKills/2 { // not at the end, for what comes then
 					var pid *int

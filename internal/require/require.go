@@ -13,11 +13,14 @@ import (
 // All reports whether HOSTSUP_REQUIRE_PEERS=1 is set: nothing may be missing.
 func All() bool { return os.Getenv("HOSTSUP_REQUIRE_PEERS") == "1" }
 
+// Thorough reports whether tests may take long: HOSTSUP_THOROUGH=1, as ./test all sets it, or
+// nothing may be missing. Else the tests of a fresh clone take minutes.
+func Thorough() bool { return All() || os.Getenv("HOSTSUP_THOROUGH") == "1" }
+
 // Rounds returns how many rounds a test has that makes random cases, or that goes on for a time:
-// all where HOSTSUP_THOROUGH=1, as ./test all has it, or where nothing may be missing; else few,
-// so that the tests of a fresh clone do not take long.
+// all if tests are thorough, else few.
 func Rounds(all, few int) int {
-	if All() || os.Getenv("HOSTSUP_THOROUGH") == "1" {
+	if Thorough() {
 		return all
 	}
 	return few
