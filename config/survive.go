@@ -13,6 +13,9 @@ func (r *reader) survives(d *hostDecl) {
 		return
 	}
 	h := &d.spec
+	if _, set := d.at["transport"]; !set && h.Protocol != nil && h.Transport == hostspec.TransportFD {
+		h.Transport = hostspec.TransportStdio // what the supervisor has opened ends with it
+	}
 	setting, err := survive.Fit(&hostspec.Spec{Protocol: h.Protocol, Transport: h.Transport, Sandbox: h.Sandbox, Resources: h.Resources, Job: h.Job})
 	switch {
 	case err != nil:

@@ -13,7 +13,7 @@ func TestSurvive(t *testing.T) {
 	source := func(settings string) []byte {
 		return []byte("host \"h\" {\n  command = [\"/bin/true\"]\n" + settings + "}\n")
 	}
-	for _, settings := range []string{"  survive = true\n  protocol = \"none\"\n", "  survive = true\n  transport = \"stdio\"\n", "  survive = true\n  protocol = \"jsonrpc-headers\"\n"} {
+	for _, settings := range []string{"  survive = true\n", "  survive = true\n  protocol = \"none\"\n", "  survive = true\n  transport = \"stdio\"\n", "  survive = true\n  protocol = \"jsonrpc-headers\"\n"} {
 		f, diags := Parse(source(settings), "config.hcl", testOptions())
 		if diags.HasErrors() {
 			t.Errorf("%s: %s", settings, print(t, diags))
@@ -32,7 +32,7 @@ func TestSurvive(t *testing.T) {
 		line           int
 		settings, says string
 	}{
-		{3, "  survive = true\n", `transport "fd" ends with the supervisor; expected "stdio"`},
+		{4, "  survive = true\n  transport = \"fd\"\n", `transport "fd" ends with the supervisor; expected "stdio"`},
 		{4, "  survive = true\n  transport = \"unix\"\n", `transport "unix" ends with the supervisor`},
 		{4, "  survive = true\n  protocol = \"dscode\"\n", `in protocol "dscode" is one to sockets of the supervisor`},
 		{4, "  survive = true\n  protocol = \"vscode\"\n", `in protocol "vscode" is one to sockets of the supervisor`},
