@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
+	"github.com/hostsup/hostsup/codec/msgpackrpc"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/supervisor"
@@ -26,12 +27,53 @@ import (
 const rpcVar = "HOSTSUP_SURVIVE_RPC"
 
 var rpcProtocols = map[string]codec.Protocol{
-	"jsonrpc-headers": jsonrpc.Headers(jsonrpc.Options{}), "jsonrpc-lines": jsonrpc.Lines(jsonrpc.Options{}),
+	"jsonrpc-headers": jsonrpc.Headers(jsonrpc.Options{}), "jsonrpc-lines": jsonrpc.Lines(jsonrpc.Options{}), "msgpack-rpc": msgpackrpc.New(msgpackrpc.Options{}),
+}
+
+// serveMessagePack answers "pid" and "sleep", and everything else with an error, in the protocol msgpack-rpc.
+func serveMessagePack() error {
+	p := rpcProtocols["msgpack-rpc"]
+	s := p.Open(codec.Limits{})
+	in := s.NewReader(os.Stdin)
+	var mu sync.Mutex
+	answer := func(m codec.Message) {
+		mu.Lock()
+		defer mu.Unlock()
+		b, err := s.Append(nil, &m)
+		if err != nil {
+			panic(err)
+		}
+		_, _ = os.Stdout.Write(b) // its supervisor sees the end of this process
+	}
+	for {
+		var m codec.Message
+		if err := in.Next(&m); err != nil {
+			return nil //nolint:nilerr // the end of the stream
+		}
+		out := codec.Message{Kind: codec.Response, ID: m.ID}
+		switch m.Method {
+		case "pid":
+			raw, err := p.Marshal(os.Getpid())
+			if err != nil {
+				return err
+			}
+			out.Result = raw
+			answer(out)
+		case "sleep":
+			time.AfterFunc(100*time.Millisecond, func() { answer(out) })
+		default:
+			out.Err = &codec.Error{Message: "no method " + m.Method}
+			answer(out)
+		}
+	}
 }
 
 // serveRPC answers initialize, which it allows once, "pid", "initialized" with whether that has come, and "sleep".
 // With lines it prints text between its messages.
 func serveRPC(protocol string) error {
+	if protocol == "msgpack-rpc" {
+		return serveMessagePack()
+	}
 	in := bufio.NewReader(os.Stdin)
 	var mu sync.Mutex
 	opened, initialized := 0, false
@@ -114,7 +156,7 @@ func readRPC(in *bufio.Reader, protocol string) ([]byte, error) {
 	return b, err
 }
 
-// rpc returns a host that speaks JSON-RPC.
+// rpc returns a host that speaks one of rpcProtocols.
 func (p *plan) rpc(protocol, self string) supervisor.HostSpec {
 	return supervisor.HostSpec{
 		Name: protocol, Command: []string{self}, Env: map[string]string{rpcVar: protocol}, Protocol: rpcProtocols[protocol],
@@ -122,9 +164,9 @@ func (p *plan) rpc(protocol, self string) supervisor.HostSpec {
 	}
 }
 
-// TestJSONRPCIsTakenBack kills the supervisor of servers that can be initialized once, between calls that they
-// answer late.
-func TestJSONRPCIsTakenBack(t *testing.T) {
+// TestServersAreTakenBack kills the supervisor of servers, of which those of JSON-RPC can be initialized once, between
+// calls that they answer late.
+func TestServersAreTakenBack(t *testing.T) {
 	p := &plan{State: t.TempDir(), RPC: true}
 	pids := map[string]int{}
 	for i := range 3 {
@@ -138,7 +180,7 @@ func TestJSONRPCIsTakenBack(t *testing.T) {
 			for range 20 {
 				f.pid(name)
 			}
-			f.call("&" + name + ` sleep {"ms":100}`)
+			f.call("&" + name + ` sleep ` + map[bool]string{false: `{"ms":100}`, true: `[100]`}[name == "msgpack-rpc"])
 		}
 		f.kill()
 	}
@@ -148,7 +190,7 @@ func TestJSONRPCIsTakenBack(t *testing.T) {
 		if got := pidOf(t, h); got != pids[name] {
 			t.Errorf("%s: process %d, expected %d", name, got, pids[name])
 		}
-		if err := h.Call(t.Context(), "sleep", map[string]any{"ms": 200}, nil); err != nil {
+		if err := h.Call(t.Context(), "sleep", map[bool]any{false: map[string]any{"ms": 200}, true: []any{200}}[name == "msgpack-rpc"], nil); err != nil {
 			t.Error(err)
 		}
 		if s := h.Status(); s.State != lifecycle.Running || s.Life != 1 || s.Crashes != 0 {
