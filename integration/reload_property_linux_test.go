@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/supervisor"
@@ -340,8 +341,8 @@ func shrink(t testing.TB, from, to fileText) (fileText, fileText) {
 
 // After a reload a tree is as one that was started with the same file, and what is equal has
 // kept its process; the same holds when a change was given up half-way, or hosts were killed
-// meanwhile. HOSTSUP_RELOADS has another number of reloads than 30, HOSTSUP_RELOAD_SEED
-// those of a run that failed.
+// meanwhile. HOSTSUP_RELOADS has another number of reloads than 30, or 10 in a plain ./test;
+// HOSTSUP_RELOAD_SEED those of a run that failed.
 func TestReloadProperty(t *testing.T) {
 	t.Parallel()
 	number := func(name string, n uint64) uint64 {
@@ -353,7 +354,7 @@ func TestReloadProperty(t *testing.T) {
 		}
 		return n
 	}
-	rounds, seed := number("HOSTSUP_RELOADS", 30), number("HOSTSUP_RELOAD_SEED", uint64(time.Now().UnixNano()))
+	rounds, seed := number("HOSTSUP_RELOADS", uint64(require.Rounds(30, 10))), number("HOSTSUP_RELOAD_SEED", uint64(time.Now().UnixNano()))
 	r := rand.New(rand.NewPCG(seed, 0))
 	from := randomFile(r)
 	sup := start(t, from.spec(t))
