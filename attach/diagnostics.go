@@ -3,6 +3,8 @@ package attach
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/hostsup/hostsup/codec"
 )
@@ -101,7 +103,7 @@ func (h *Hub) replay(c *client, uri string) {
 
 // withdraw takes back what a life has published. Under the lock.
 func (h *Hub) withdraw() {
-	for uri := range h.published.last {
+	for _, uri := range slices.Sorted(maps.Keys(h.published.last)) {
 		h.broadcast(methodDiagnostics, encode(map[string]any{"uri": uri, "diagnostics": []any{}}))
 	}
 	h.published = diagnostics{last: map[string]published{}}

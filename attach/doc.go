@@ -15,8 +15,8 @@
 // answer before it crashed is answered with an error; one that comes while the
 // host is down waits for the next life. To a language server a lost request that only
 // reads, such as hover, is made once more, unless the client has edited the document
-// since; where it cannot be, the error is ContentModified (-32801), for which editors
-// show nothing. Cancellations and the tokens of progress
+// since, or another client has used it with another text; where it cannot be, the error is
+// ContentModified (-32801), for which editors show nothing. Cancellations and the tokens of progress
 // find their request. Notifications of the host go to all clients, in order. Its
 // own requests go to the client whose call has caused them, as far as that can be
 // told: if exactly one has a call open it is that one, else one that has announced

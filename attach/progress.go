@@ -3,6 +3,8 @@ package attach
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/hostsup/hostsup/codec"
@@ -72,7 +74,7 @@ func (h *Hub) endWork(name string) {
 
 // endWorks ends what a life has begun. Under the lock.
 func (h *Hub) endWorks() {
-	for name := range h.works {
+	for _, name := range slices.Sorted(maps.Keys(h.works)) {
 		h.endWork(name)
 	}
 }

@@ -79,6 +79,21 @@ type question struct {
 // Under hub.mu.
 func (q *question) outdated() bool { return q.about != nil && q.about.edits != q.edits }
 
+// overtaken returns an error if another client has used the document since with another text, which
+// the host keeps: asked once more, the question would take that away. It must be called in turn.
+func (q *question) overtaken() error {
+	h := q.client.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if q.about == nil {
+		return nil
+	}
+	if d, v := h.docs.view(q.client, subject(q.params)); v != q.about || v.text != d.text {
+		return &codec.Error{Code: codeContentModified, Message: fmt.Sprintf("%s was lost when host %q ended, and another program has another text of the document now", q.method, h.host.Name())}
+	}
+	return nil
+}
+
 // put hands the question to the host, with the client's text of the document that it
 // names. It must be called in turn.
 func (q *question) put() (method string, params codec.Raw, tokens []string) {
@@ -172,6 +187,9 @@ func (q *question) repeat(e *errand) (result codec.Raw, err error) {
 	err = errExit // unless the turn comes
 	var p *actors.Pending
 	c.hub.inTurn(c.ctx, func() {
+		if err = q.overtaken(); err != nil {
+			return
+		}
 		var method string
 		var params codec.Raw
 		method, params, tokens = q.put()

@@ -316,7 +316,11 @@ func (c *checker) noted(host string, life int, m *codec.Message) {
 }
 
 // news: the tree hands on a notification of a process.
-func (c *checker) news(n supervisor.Notification) { c.newsOf(n.Host, int(n.Life), n.Params) }
+func (c *checker) news(n supervisor.Notification) {
+	if h := c.hosts[n.Host]; !isShared(&h) { // others are for attached programs
+		c.newsOf(n.Host, int(n.Life), n.Params)
+	}
+}
 
 // newsOf: whoever is told of all notifications of a host is told of one.
 func (c *checker) newsOf(who string, life int, params codec.Raw) {

@@ -44,6 +44,8 @@ type checker struct {
 	senders   int              // of rows of notifications
 	notes     map[int]place    // of a sender: its last notification that a process has read
 	heardNews map[string]place // of a host: the last notification that the tree has handed on
+
+	shared shared
 }
 
 // seen is what the machine has seen of a life.
@@ -53,6 +55,7 @@ type seen struct {
 	frozen  bool
 	thawed  time.Time // the last time
 	over    bool
+	overAt  time.Time
 
 	hello, bye bool // what an interceptor sends first and last, read
 
@@ -103,6 +106,7 @@ func newChecker(s *story, begin time.Time) *checker {
 		story: s, begin: begin, hosts: make(map[string]supervisor.HostSpec), trees: make(map[string]int), lives: make(map[string]int),
 		heardOf: make(map[int]int), notes: make(map[int]place), watches: make(map[string]*watched), responses: make(map[wireID]response), sick: make(map[string]bool), heardNews: make(map[string]place), latest: make(map[string]*seen), gated: make(map[string]bool), slack: 200 * time.Millisecond,
 	}
+	c.shared.texts, c.shared.of = make(map[string]map[string]string), make(map[string]int)
 	if s.late > 0 {
 		c.slack += 20 * s.delay
 	}
@@ -205,7 +209,7 @@ func (c *checker) exited(host string, life int) {
 	c.note("%s: the process of life %d has ended", host, life)
 	if s := c.latest[host]; s.life == life {
 		s.freeze(c, host, false)
-		if s.over = true; c.sick[host] && !s.greeted.IsZero() {
+		if s.over, s.overAt = true, time.Now(); c.sick[host] && !s.greeted.IsZero() {
 			c.illness(host, life, false)
 		}
 	}
@@ -359,6 +363,7 @@ func (c *checker) end() {
 			c.fail("%s: the tree of life %d is left", host, life)
 		}
 	}
+	c.endShared()
 	for _, a := range c.calls {
 		if !a.answered && a.by == "" {
 			c.fail("call %d of %s has no outcome", a.id, a.host)

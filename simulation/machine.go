@@ -54,6 +54,9 @@ func (m *machine) Wire(cmd *sandbox.Command) link.Wire {
 	ours, theirs := connect(m.kernel, cmd.Name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if host, _ := nameOf(cmd); m.programs[host].serves {
+		ours.out.steady = true
+	}
 	m.waiting[cmd.Name] = theirs
 	return ours
 }
@@ -87,7 +90,11 @@ func (m *machine) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
 	p.Simulated = sandbox.NewSimulated(cmd, m.pids, func(_ *sandbox.Simulated, sig os.Signal) { p.signal(sig) })
 	m.latest[host] = p
 	m.check.spawned(host, life, m.pids)
-	m.Go(p.live)
+	if do.serves {
+		m.Go(p.serve)
+	} else {
+		m.Go(p.live)
+	}
 	return p.Child, nil
 }
 

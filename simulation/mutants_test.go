@@ -56,6 +56,32 @@ var mutants = []mutant{
 				i.Up(&h.up.line, then)
 			}`},
 	{"checked", "intercept/health/health.go", `case err != nil && (what == isUnhealthy`, `case err != nil && !mutant("checked") && (what == isUnhealthy`},
+	// Of hosts that programs share.
+	{"renewed", "attach/documents.go", `"version": d.version, "text": d.text,
+	}})
+}
+
+// changed`, `"version": d.version, "text": map[bool]string{true: d.views[0].text, false: d.text}[mutant("renewed")],
+	}})
+}
+
+// changed`},
+	{"together", "attach/documents.go", `case !together, parts && t.whole:`, `case !together && !mutant("together"), parts && t.whole:`},
+	{"departed", "attach/documents.go", `	if len(d.views) > 0 {
+		return d.follow()`, `	if len(d.views) > 0 {
+		if mutant("departed") {
+			return outcome{}
+		}
+		return d.follow()`},
+	{"progress", "attach/progress.go", `		delete(h.works, token)
+	}
+	return to, mine`, `		delete(h.works, token)
+	}
+	if mutant("progress") {
+		to = nil
+	}
+	return to, mine`},
+	{"once", "attach/questions.go", `if how == repeats && !q.another && !old`, `if (how == repeats || lost && mutant("once")) && !q.another && !old`},
 }
 
 const planted = `package %

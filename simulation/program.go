@@ -23,6 +23,7 @@ type program struct {
 	dawdles bool          // it answers the handshake after 3 s
 	eager   bool          // it makes a request right behind its answer to the handshake
 	think   time.Duration // it answers a call within
+	serves  bool          // it is a language server
 }
 
 // What is called of a simulated program. Other methods are answered with

@@ -15,8 +15,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/internal/safeactor"
+	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -46,7 +48,7 @@ func tell(t *testing.T, s *story, log hclog.Logger) (out outcome) {
 		over := make(chan struct{})
 		k.Go(func() {
 			defer close(over)
-			(&teller{story: s, m: newMachine(k, c), check: c, log: log}).tell()
+			(&teller{story: s, m: newMachine(k, c), check: c, log: log, editors: make(map[string]*editor)}).tell()
 		})
 		if err := k.run(over); err != nil {
 			panic(err.Error())
@@ -76,19 +78,25 @@ type teller struct {
 	log   hclog.Logger
 	sup   *supervisor.Supervisor
 	doing sync.WaitGroup
+
+	mu      sync.Mutex
+	editors map[string]*editor // that are attached, by name
+	came    int                // editors so far
 }
 
 func (t *teller) tell() {
-	spec := supervisor.Spec{}
+	spec := supervisor.Spec{Parts: []supervisor.Part{attach.Part{}}}
 	for _, g := range t.story.groups {
 		hosts := slices.Clone(g.hosts)
 		for i := range hosts {
-			hosts[i].Answers = t.answers()
-			t.live(&hosts[i])
+			if !isShared(&hosts[i]) {
+				hosts[i].Answers = t.answers()
+				t.live(&hosts[i])
+			}
 		}
 		spec.Groups = append(spec.Groups, supervisor.GroupSpec{Name: g.name, Strategy: g.strategy, Hosts: hosts})
 		for _, h := range g.hosts {
-			t.m.programs[h.Name] = &program{think: 10 * time.Millisecond}
+			t.m.programs[h.Name] = &program{think: 10 * time.Millisecond, serves: isShared(&h)}
 		}
 	}
 	system := safeactor.NewSystem(t.log)
@@ -121,6 +129,7 @@ func (t *teller) end() {
 			bound += h.Stop.Drain + h.Stop.Grace + time.Second
 		}
 	}
+	t.check.sameTexts(t.state)
 	began := time.Now()
 	t.check.stopping()
 	if err := t.sup.Stop(context.Background()); err != nil {
@@ -135,6 +144,15 @@ func (t *teller) end() {
 	t.check.end()
 }
 
+// state returns the state of a host.
+func (t *teller) state(host string) lifecycle.State {
+	h, err := t.sup.Host(host)
+	if err != nil {
+		return ""
+	}
+	return h.Status().State
+}
+
 // do does one step.
 func (t *teller) do(st step) {
 	ctx := context.Background()
@@ -145,6 +163,8 @@ func (t *teller) do(st step) {
 	}
 	p := t.m.process(st.host)
 	switch {
+	case slices.Contains(ofEditor, st.verb):
+		t.editing(st)
 	case st.verb == "call":
 		t.call(ctx, h, st)
 	case st.verb == "sick":

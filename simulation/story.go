@@ -107,6 +107,7 @@ func newStory(seed uint64) *story {
 	}
 	s.converse(r, names, length)
 	s.watch(r, names, length)
+	s.share(r, length)
 	slices.SortStableFunc(s.steps, func(a, b step) int { return int(a.at - b.at) })
 	return s
 }
@@ -213,6 +214,7 @@ var fields = []field{
 	textField("while_down", func(h *supervisor.HostSpec) *hostspec.WhileDown { return &h.Requests.WhileDown }),
 	durationField("grace", func(h *supervisor.HostSpec) *time.Duration { return &h.Stop.Grace }),
 	durationField("drain", func(h *supervisor.HostSpec) *time.Duration { return &h.Stop.Drain }),
+	sharedField,
 }
 
 // parse reads the text of a story. Lines that begin with # are comments.

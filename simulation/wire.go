@@ -20,6 +20,7 @@ type pipe struct {
 	name   string // also of what delivers
 	writer *dice  // of the one who writes
 	mover  *dice  // of what delivers
+	steady bool   // tryWrite lets no other goroutine go first: its callers hold locks
 
 	mu        sync.Mutex
 	changed   *sync.Cond
@@ -80,7 +81,7 @@ func (p *pipe) put(b []byte) (int, error) {
 var errBroken = errors.New("broken pipe")
 
 func (p *pipe) tryWrite(b []byte) (int, error) {
-	if p.writer.chance(0.2) { // no wait for room, but another goroutine may go first
+	if !p.steady && p.writer.chance(0.2) { // no wait for room, but another goroutine may go first
 		p.k.turn("write " + p.name)
 	}
 	p.mu.Lock()
