@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // naive remembers a life without rings.
@@ -56,7 +57,7 @@ func same(a, b []message) error {
 
 // The rings of both directions remember what a list would, whatever the sizes and pauses.
 func TestRecordingRemembersTheLastMessages(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(require.Rounds(40, 10)) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		all := new(atomic.Int64)
 		l, want := &life{}, &naive{}
