@@ -139,6 +139,13 @@ func (e *editor) hasParted() bool {
 	return e.parted
 }
 
+// hasChanged reports whether the editor has changed or closed the document of an inquiry since.
+func (e *editor) hasChanged(q *inquiry) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return q.of != nil && (e.copies[q.uri] != q.of || q.of.version != q.version)
+}
+
 // hasHad reports whether a document that the editor has open began with a line since it was opened.
 func (e *editor) hasHad(uri, line string) bool {
 	e.mu.Lock()
@@ -227,7 +234,7 @@ func (e *editor) inquire(uri string, d *copied, what string) {
 	q := &inquiry{editor: e, what: what, method: command}
 	if what == hover {
 		e.mu.Lock()
-		d.used, q.uri, q.text, q.method = time.Now(), uri, d.text, hover
+		d.used, q.uri, q.text, q.method, q.of, q.version = time.Now(), uri, d.text, hover, d, d.version
 		e.mu.Unlock()
 	}
 	e.t.check.inquires(q)

@@ -19,6 +19,8 @@ type inquiry struct {
 	what     string // the method, or the name of a command
 	uri      string // of the document that it is about; "" without one
 	text     string // of that, as the editor has it
+	of       *copied
+	version  int // of that
 	began    time.Time
 	reads    int    // how often it was read
 	life     int    // that has read it last
@@ -99,7 +101,7 @@ func (c *checker) resolved(q *inquiry, n int, err error) {
 		c.fail("inquiry %d of %s is answered, and no process has read it", q.number, q.editor.name)
 	case err == nil && q.apart != "":
 		c.fail("inquiry %d of %s is answered for another text: %s", q.number, q.editor.name, q.apart)
-	case err != nil && q.apart == "" && q.life != 0 && c.isQuiet(q.editor.host, q.life, q.began):
+	case err != nil && q.apart == "" && !q.editor.hasChanged(q) && q.life != 0 && c.isQuiet(q.editor.host, q.life, q.began):
 		c.fail("inquiry %d of %s fails while life %d goes on: %v", q.number, q.editor.name, q.life, err)
 	}
 }
