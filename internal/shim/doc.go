@@ -22,7 +22,8 @@
 // The end of the command is kept, with its output, until a client calls [Conn.Release].
 // Processes that the command leaves behind become children of the shim, which reaps
 // them. A shim whose client has ended kills all of them and ends, unless the command
-// was started with Options.Survive. A SIGKILL of the shim itself ends the command, but not
+// was started with Options.Survive. It does so as well within seconds if its folder is removed, because
+// no client would find it. A SIGKILL of the shim itself ends the command, but not
 // its descendants.
 //
 // # How a shim is found

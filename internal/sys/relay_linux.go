@@ -20,12 +20,13 @@ import (
 // except that signals are blocked.
 //
 // The process ends with code 0 once no child is left and the client has asked for that
-// by RelayRelease; or when it has no client, and RelaySurvive was not set. Until then all
+// by RelayRelease; or when it has no client, and RelaySurvive was not set or the file Lock was
+// removed, as then no client finds it any more. Until then all
 // children are killed, if necessary by a new run of this program (Wake).
 type Relay struct {
 	Sock   int // the connection to the first client, whose number Listen gets later: a helper's own
 	Listen int // a listening unix socket for the next clients
-	Lock   int // stays open as long as this process, also in Wake
+	Lock   int // a file that stays open as long as this process, also in Wake
 	Child  int // the command
 
 	// Input, Output and Errors are this process's ends of three pipes, non-blocking.
@@ -52,6 +53,8 @@ type relay struct {
 
 	fds      [6]unix.PollFd
 	children uintptr // the list of the children of this process
+	lock     uintptr
+	stat     unix.Stat_t // of lock
 	most     uintptr
 	page     uintptr
 	timeout  unix.Timespec
@@ -163,7 +166,7 @@ func (s *relay) begin(r *Relay, a arena) error {
 		return err
 	}
 	s.polls[0].Fd, s.polls[1].Fd = int32(r.Sock), int32(signals)
-	s.children, s.conn = uintptr(list), int32(conn)
+	s.children, s.lock, s.conn = uintptr(list), uintptr(r.Lock), int32(conn)
 	s.pipe = [3]int32{int32(r.Input), int32(r.Output), int32(r.Errors)}
 	return nil
 }

@@ -35,6 +35,9 @@ const (
 	killPasses = 200
 )
 
+// lostPause is how often a relay without a client looks whether one can find it, in nanoseconds.
+const lostPause = 2_000_000_000
+
 // turn handles what has come, and waits for more, pause nanoseconds long; 0: for ever.
 //
 //go:norace
@@ -44,6 +47,14 @@ func (s *relay) turn(pause int64) {
 	s.last = s.collect() || s.last
 	if s.ended {
 		s.ended, s.exited = false, true
+	}
+	if s.conn < 0 && s.survive {
+		if s.lost() {
+			s.survive, s.killing = false, true
+			s.refuse()
+		} else if pause == 0 {
+			pause = lostPause
+		}
 	}
 	if s.last && (s.releasing || s.conn < 0 && !s.survive) {
 		s.waiting.exit()
@@ -55,7 +66,7 @@ func (s *relay) turn(pause int64) {
 	s.send()
 	s.arrange()
 	timeout := uintptr(0)
-	if s.timeout.Nsec = pause; pause != 0 {
+	if s.timeout.Sec, s.timeout.Nsec = pause/1e9, pause%1e9; pause != 0 {
 		timeout = uintptr(unsafe.Pointer(&s.timeout))
 	}
 	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&s.fds[0])), uintptr(len(s.fds)), timeout, 0, 0, 0)
@@ -77,6 +88,16 @@ func (s *relay) turn(pause int64) {
 		s.accept()
 	}
 	s.feed()
+}
+
+// lost reports whether the file by which a client knows that this process runs was removed.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func (s *relay) lost() bool {
+	_, _, errno := syscall.RawSyscall6(unix.SYS_FSTAT, s.lock, uintptr(unsafe.Pointer(&s.stat)), 0, 0, 0, 0)
+	return errno == 0 && s.stat.Nlink == 0
 }
 
 // arrange sets what the process waits for.
