@@ -87,7 +87,7 @@ func ask(method, params string) func(w *world, r *rand.Rand) func() {
 // spawn returns a fault in which a host has children that stay until its life ends.
 func spawn(params string, times int) func(w *world, r *rand.Rand) func() {
 	return func(w *world, r *rand.Rand) func() {
-		host := hostName(r.IntN(deaf))
+		host := hostName(sandboxed + surviving + r.IntN(deaf-sandboxed-surviving)) // ends with the supervisor
 		spawned := w.ask(host, "spawn", params, times)
 		return func() {
 			spawned.Wait()
@@ -96,9 +96,13 @@ func spawn(params string, times int) func(w *world, r *rand.Rand) func() {
 	}
 }
 
-// crash kills the process of a host, and only that: its children are the supervisor's to end.
+// crash kills the process of a host, and only that: its children are the supervisor's to end. They have
+// ended with a supervisor that has.
 func (w *world) crash(host string) {
 	poll.Within(bound, func() bool {
+		if w.over() {
+			return true
+		}
 		ctx, cancel := w.short()
 		defer cancel()
 		s, err := w.client.Status(ctx, host)
@@ -269,10 +273,8 @@ func noMemory(w *world, _ *rand.Rand) func() {
 	return func() {
 		lift()
 		poll.Within(bound, func() bool { // it goes on, or is on its way out
-			select {
-			case <-w.exited:
+			if w.over() {
 				return true
-			default:
 			}
 			ctx, cancel := w.short()
 			defer cancel()

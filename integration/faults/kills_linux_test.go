@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -20,9 +21,9 @@ import (
 
 var kills = flag.Int("kills", 0, "how many processes TestKills kills; default: 8, in ./test all 30, in CI 300")
 
-// TestKills kills the supervisor, or one of the processes by which it starts and ends hosts, at
-// random moments, most of them within starts. Each time all hosts are gone with the supervisor,
-// or run once again, and not a moment does a confined one run without its filter.
+// TestKills kills the supervisor, or one of the processes by which it starts, keeps and ends hosts, at
+// random moments, most of them within starts. Each time all hosts are gone with the supervisor but
+// those that survive it, all run once again, and not a moment does a confined one run without its filter.
 func TestKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
@@ -55,20 +56,27 @@ func TestKills(t *testing.T) {
 			t.Error("no confined host was seen")
 		}
 	}()
-	killed := map[string]int{}
+	killed, taken := map[string]int{}, 0
 	for range n {
 		what := w.kill(r)
 		w.trying = what + " was killed"
 		killed[what]++
 		if what == "supervisor" {
 			<-w.exited
-			if !poll.Within(patience, func() bool { return len(w.marked()) == 0 }) {
-				t.Fatalf("after %s the supervisor is gone, and its hosts are not: %v", patience, w.marked())
+			if !poll.Within(patience, func() bool { return len(w.mortal()) == 0 }) {
+				t.Fatalf("after %s the supervisor is gone, and its hosts are not: %v", patience, w.mortal())
 			}
+			before := w.marked()
 			w.start()
 			if r.IntN(2) == 0 { // the next one may die in the start of the hosts
 				<-time.After(time.Duration(r.IntN(400)) * time.Millisecond)
 				continue
+			}
+			w.whole(time.Now())
+			for pid := range w.marked() {
+				if before[pid] != "" {
+					taken++
+				}
 			}
 		} else if r.IntN(2) == 0 {
 			continue
@@ -79,7 +87,17 @@ func TestKills(t *testing.T) {
 	w.revive()
 	w.whole(time.Now())
 	w.given()
-	t.Logf("killed: %v", killed)
+	t.Logf("killed: %v; %d processes were taken back", killed, taken)
+	if killed["supervisor"] > 2 && taken == 0 {
+		t.Error("no process was taken back")
+	}
+}
+
+// mortal returns the processes of hosts that end with the supervisor.
+func (w *world) mortal() map[int]string {
+	out := w.marked()
+	maps.DeleteFunc(out, func(_ int, host string) bool { return survives(host) })
+	return out
 }
 
 // kill kills the supervisor or one of its helpers, and returns which.
@@ -95,17 +113,20 @@ func (w *world) kill(r *rand.Rand) string {
 	return name
 }
 
-// helpers returns the children of the supervisor that are no hosts.
+// helpers returns the children of the supervisor that are no hosts, and the shims that a supervisor before
+// it has started.
 func (w *world) helpers() []int {
 	var out []int
 	all, _ := filepath.Glob("/proc/[0-9]*/status")
 	for _, path := range all {
 		b, _ := os.ReadFile(path)
-		if !strings.Contains(string(b), fmt.Sprintf("\nPPid:\t%d\n", w.cmd.Process.Pid)) {
-			continue
-		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if strings.HasPrefix(program(pid), "hostsup-") {
+		dir := filepath.Dir(path)
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		name := program(pid)
+		folder, _ := os.Readlink(filepath.Join(dir, "cwd"))
+		switch {
+		case strings.HasPrefix(name, "hostsup-") && strings.Contains(string(b), fmt.Sprintf("\nPPid:\t%d\n", w.cmd.Process.Pid)),
+			name == "hostsup-shim" && strings.HasPrefix(folder, w.state):
 			out = append(out, pid)
 		}
 	}

@@ -138,8 +138,11 @@ func (w *world) hcl() string {
 			command = demo("ignore-term")
 		}
 		host(hostName(n), command, "")
-		if n < sandboxed {
+		switch {
+		case n < sandboxed:
 			b.WriteString("  sandbox {\n    level = \"landlock\"\n    exec  = [self]\n  }\n")
+		case survives(hostName(n)):
+			b.WriteString("  survive = true\n")
 		}
 		b.WriteString("}\n")
 	}
@@ -159,6 +162,15 @@ func demo(how string) string {
 
 // sandboxed is how many hosts are confined: h0, h1 and so on.
 const sandboxed = 5
+
+// surviving is how many hosts after those outlive the supervisor.
+const surviving = 5
+
+// survives reports whether the host of this name outlives the supervisor.
+func survives(host string) bool {
+	n, err := strconv.Atoi(strings.TrimPrefix(host, "h"))
+	return err == nil && n >= sandboxed && n < sandboxed+surviving
+}
 
 // deaf is the host that ignores SIGTERM.
 const deaf = hosts - 1
@@ -200,12 +212,20 @@ func (w *world) end(sig syscall.Signal) {
 	}
 }
 
-// revive starts the supervisor again if it has ended.
-func (w *world) revive() {
+// over reports whether the supervisor has ended.
+func (w *world) over() bool {
 	select {
 	case <-w.exited:
-		w.start()
+		return true
 	default:
+		return false
+	}
+}
+
+// revive starts the supervisor again if it has ended.
+func (w *world) revive() {
+	if w.over() {
+		w.start()
 	}
 }
 

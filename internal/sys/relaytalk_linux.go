@@ -44,7 +44,10 @@ func (s *relay) receive() {
 		if s.headN += n; s.headN < RelayOrderSize {
 			continue
 		}
-		if s.headN = 0; !s.obey() {
+		if s.headN = 0; s.head[0] == RelayInput {
+			s.feed() // makes room; here, because the stack does not grow
+		}
+		if !s.obey() {
 			s.lose()
 			return
 		}
@@ -64,7 +67,6 @@ func (s *relay) obey() bool {
 	r := &s.out[stream]
 	switch s.head[0] {
 	case RelayInput:
-		s.feed()
 		if s.in.size-uintptr(s.in.end-s.in.from) < size && (s.in.end != s.in.from || !s.in.grow(s, size)) {
 			return false
 		}
