@@ -48,8 +48,8 @@ type Supervisor struct {
 	Sources  []scm.Control // the source controls of all hosts
 	// OnCommit writes and accepts the message of one of Sources; without it everything is done.
 	OnCommit func(id string, message *string, accept bool) error
-	Tests    Tests               // what is said of tests
-	Files    Files               // what is said of files
+	Tests    Tests               // those of extensions, with their results
+	Files    Files               // what extensions tell of files
 	Trees    []views.Tree        // what there is to read of the views of all hosts
 	OnRead   func(q views.Query) // is called when one of Trees is read
 	// OnAct does something in one of Trees; without it everything is done.

@@ -41,7 +41,7 @@ type Service struct {
 
 	mu    sync.Mutex
 	hosts workbench.Hosts
-	// providers are those of decorations by their handles, and those of timelines by their ids.
+	// Providers of decorations are known by their handles, those of timelines by their ids.
 	decorating map[key]*provider
 	timelines  map[key]*provider
 }
