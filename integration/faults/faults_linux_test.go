@@ -56,7 +56,7 @@ var all = []fault{
 	{name: "a disk that cannot be written", own: true, do: readOnly},
 	{name: "no state folder", own: true, do: noState},
 	{name: "no descriptors", do: noDescriptors},
-	{name: "no processes", do: noProcesses},
+	{name: "no processes", ends: true, do: noProcesses},
 	{name: "no memory", ends: true, do: noMemory},
 	{name: "a second supervisor", do: second},
 	{name: "1,000 idle connections", do: idleConnections},
@@ -272,19 +272,25 @@ func noMemory(w *world, _ *rand.Rand) func() {
 	}
 	return func() {
 		lift()
-		poll.Within(bound, func() bool { // it goes on, or is on its way out
-			if w.over() {
-				return true
-			}
-			ctx, cancel := w.short()
-			defer cancel()
-			_, err := w.client.Status(ctx)
-			return err == nil
-		})
+		w.settle()
 	}
 }
 
-// noProcesses leaves the supervisor and its hosts no process for anything new.
+// settle waits until a supervisor answers, or has ended.
+func (w *world) settle() {
+	poll.Within(bound, func() bool {
+		if w.over() {
+			return true
+		}
+		ctx, cancel := w.short()
+		defer cancel()
+		_, err := w.client.Status(ctx)
+		return err == nil
+	})
+}
+
+// noProcesses leaves the supervisor and its hosts no process and no thread for anything new. The Go
+// runtime ends a program that needs another thread.
 func noProcesses(w *world, _ *rand.Rand) func() {
 	dir := fmt.Sprintf("/sys/fs/cgroup/pids/hostsup-faults-%d", os.Getpid())
 	if os.Mkdir(dir, 0o755) != nil {
@@ -308,6 +314,7 @@ func noProcesses(w *world, _ *rand.Rand) func() {
 		}) {
 			w.t.Errorf("%s is left", dir)
 		}
+		w.settle()
 	}
 }
 

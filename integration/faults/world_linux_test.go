@@ -83,6 +83,7 @@ func newWorld(t testing.TB, pause time.Duration) *world {
 			w.clients.stop()
 		}
 		w.client.Close()
+		w.revive() // hosts that survive are the next one's to end
 		w.end(unix.SIGTERM)
 		_ = w.log.Close()
 		if left := w.marked(); len(left) > 0 {
