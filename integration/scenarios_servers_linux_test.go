@@ -75,6 +75,7 @@ var serverScenarios = []scenario{
 	{
 		ID: "client.eslint", Extensions: []string{"client:eslint"}, Late: true,
 		Files: map[string]string{
+			"package.json":     "{}\n", // or node looks for one in the folders above
 			"eslint.config.js": "module.exports = [{ files: ['a.js'], rules: { 'no-unused-vars': 'error', 'prefer-const': 'warn', 'no-var': 'error' } }]\n",
 			"a.js":             "var one = 1\nlet two = 2\ndo { two } while (two)\n",
 		},
