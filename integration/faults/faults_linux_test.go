@@ -372,9 +372,7 @@ func (w *world) removeCgroup(r *rand.Rand) {
 
 // killKeeper kills what ends the hosts when the supervisor does not.
 func (w *world) killKeeper() {
-	for _, pid := range w.helpers() {
-		if program(pid) == "hostsup-keeper" {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
+	for _, pid := range w.helpers()["hostsup-keeper"] {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -102,35 +103,43 @@ func (w *world) mortal() map[int]string {
 
 // kill kills the supervisor or one of its helpers, and returns which.
 func (w *world) kill(r *rand.Rand) string {
-	pids := w.helpers()
-	if len(pids) == 0 || r.IntN(3) == 0 {
+	helpers := w.helpers()
+	if len(helpers) == 0 || r.IntN(3) == 0 {
 		_ = w.cmd.Process.Kill()
 		return "supervisor"
 	}
-	pid := pids[r.IntN(len(pids))]
-	name := program(pid)
-	_ = syscall.Kill(pid, syscall.SIGKILL)
+	names := slices.Sorted(maps.Keys(helpers)) // some have many processes
+	name := names[r.IntN(len(names))]
+	_ = syscall.Kill(helpers[name][r.IntN(len(helpers[name]))], syscall.SIGKILL)
 	return name
 }
 
 // helpers returns the children of the supervisor that are no hosts, and the shims that a supervisor before
-// it has started.
-func (w *world) helpers() []int {
-	var out []int
+// it has started, by their names.
+func (w *world) helpers() map[string][]int {
+	out := map[string][]int{}
 	all, _ := filepath.Glob("/proc/[0-9]*/status")
 	for _, path := range all {
 		b, _ := os.ReadFile(path)
 		dir := filepath.Dir(path)
 		pid, _ := strconv.Atoi(filepath.Base(dir))
 		name := program(pid)
-		folder, _ := os.Readlink(filepath.Join(dir, "cwd"))
 		switch {
 		case strings.HasPrefix(name, "hostsup-") && strings.Contains(string(b), fmt.Sprintf("\nPPid:\t%d\n", w.cmd.Process.Pid)),
-			name == "hostsup-shim" && strings.HasPrefix(folder, w.state):
-			out = append(out, pid)
+			name == "hostsup-shim" && w.holds(dir):
+			out[name] = append(out[name], pid)
 		}
 	}
 	return out
+}
+
+// holds reports whether a process has a file in the state folder open, as a shim has its lock.
+func (w *world) holds(proc string) bool {
+	fds, _ := filepath.Glob(filepath.Join(proc, "fd", "*"))
+	return slices.ContainsFunc(fds, func(fd string) bool {
+		to, _ := os.Readlink(fd)
+		return strings.HasPrefix(to, w.state)
+	})
 }
 
 // program returns the name by which a process was started.
