@@ -363,14 +363,10 @@ func (lsp) asked(h *Hub, c *client, method string) actors.Handler {
 		return func(ctx context.Context, in *actors.Incoming) (any, error) {
 			return c.ask(ctx, in.Method, h.numbered(c, in.Params))
 		}
-	case method == methodCreateProgress: // what it is about to show is shown to no client then
-		return h.anyone(c, codec.Raw("null"))
-	case c != nil && method == methodFolders:
-		return h.anyone(c, codec.Raw("null"))
+	case method == methodCreateProgress, c != nil && method == methodFolders: // no progress is shown then, and no folder is open
+		return h.anyone(c, func(codec.Raw) codec.Raw { return codec.Raw("null") })
 	case c != nil && method == methodConfiguration:
-		return func(ctx context.Context, in *actors.Incoming) (any, error) {
-			return h.anyone(c, noSettings(in.Params))(ctx, in)
-		}
+		return h.anyone(c, noSettings)
 	case !asksForGrants(method):
 		return c.passOn()
 	}

@@ -122,8 +122,8 @@ func (h *Hub) responsible(m *codec.Message) (*client, error) {
 }
 
 // anyone has a client answer what the host may ask any of them. If it leaves before it has answered,
-// another one is asked; without one the host gets what absent is.
-func (h *Hub) anyone(c *client, absent codec.Raw) actors.Handler {
+// another one is asked; without one the host gets what absent returns for the params.
+func (h *Hub) anyone(c *client, absent func(params codec.Raw) codec.Raw) actors.Handler {
 	return func(ctx context.Context, in *actors.Incoming) (any, error) {
 		for c != nil {
 			out, err := c.ask(ctx, in.Method, in.Params)
@@ -141,7 +141,7 @@ func (h *Hub) anyone(c *client, absent codec.Raw) actors.Handler {
 				c = nil
 			}
 		}
-		return absent, nil
+		return absent(in.Params), nil
 	}
 }
 

@@ -330,8 +330,8 @@ func TestKilledShimIsACrash(t *testing.T) {
 	}
 }
 
-// TestManyAreTakenBackInASecond prints how long it takes to take many hosts back.
-func TestManyAreTakenBackInASecond(t *testing.T) {
+// TestManyAreTakenBack prints how long it takes to take many hosts back.
+func TestManyAreTakenBack(t *testing.T) {
 	const hosts = 200
 	p := &plan{State: t.TempDir(), Run: "exec sleep 1000"}
 	for i := range hosts {

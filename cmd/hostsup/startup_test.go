@@ -31,12 +31,12 @@ func TestPackagesInitialiseLittle(t *testing.T) {
 			continue
 		}
 		seen++
-		bytes, err := strconv.Atoi(words[7])
+		size, err := strconv.Atoi(words[7])
 		if err != nil {
 			t.Fatalf("%q: %v", lines.Text(), err)
 		}
-		if bytes > most {
-			t.Errorf("%s allocates %d bytes before the program runs; expected at most %d", words[1], bytes, most)
+		if size > most {
+			t.Errorf("%s allocates %d bytes before the program runs; expected at most %d", words[1], size, most)
 		}
 	}
 	if seen < 10 {

@@ -176,18 +176,7 @@ func (s *Service) run(call *workbench.Call, id string) *run {
 // in returns a method whose first argument is the id of a run. One that has ended is not an error, as in VS
 // Code. do is called with mu held.
 func (s *Service) in(do func(r *run, call *workbench.Call) error) func(*workbench.Call) (any, error) {
-	return func(call *workbench.Call) (any, error) {
-		var id string
-		if err := call.Args(&id); err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if r := s.run(call, id); r != nil {
-			return nil, do(r, call)
-		}
-		return nil, nil
-	}
+	return about(s, s.run, do)
 }
 
 // began answers $startedExtensionTestRun: a run that an extension begins by itself.

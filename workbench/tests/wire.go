@@ -152,6 +152,12 @@ func (s *Service) find(call *workbench.Call, id string) *controller {
 // on returns a method whose first argument is the id of a controller. One that is not there any more is not
 // an error, as in VS Code. do is called with mu held.
 func (s *Service) on(do func(c *controller, call *workbench.Call) error) func(*workbench.Call) (any, error) {
+	return about(s, s.find, do)
+}
+
+// about returns a method whose first argument is the id of what find finds. find and do are called with mu
+// held.
+func about[T any](s *Service, find func(*workbench.Call, string) *T, do func(*T, *workbench.Call) error) func(*workbench.Call) (any, error) {
 	return func(call *workbench.Call) (any, error) {
 		var id string
 		if err := call.Args(&id); err != nil {
@@ -159,8 +165,8 @@ func (s *Service) on(do func(c *controller, call *workbench.Call) error) func(*w
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if c := s.find(call, id); c != nil {
-			return nil, do(c, call)
+		if found := find(call, id); found != nil {
+			return nil, do(found, call)
 		}
 		return nil, nil
 	}
