@@ -44,7 +44,8 @@ func NewChangeWatch(fd int, w Waiter) (Watch, error) { return shared.add(fd, uni
 func (w Watch) Arm() error { return shared.control(unix.EPOLL_CTL_MOD, w) }
 
 // Close ends the watch; the descriptor stays open. One call of Ready may still be
-// under way or about to begin. Arm must not be called after Close.
+// under way or about to begin. Arm must not be called after Close, nor Close from a
+// Ready.
 func (w Watch) Close() {
 	if w.id != 0 {
 		shared.remove(w)
@@ -100,9 +101,9 @@ type poller struct {
 
 func (p *poller) add(fd int, events uint32, waiter Waiter) (Watch, error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.set == nil {
 		if err := p.start(); err != nil {
+			p.mu.Unlock()
 			return Watch{}, err
 		}
 	}
@@ -113,6 +114,7 @@ func (p *poller) add(fd int, events uint32, waiter Waiter) (Watch, error) {
 		p.forget(w)
 		return Watch{}, err
 	}
+	p.mu.Unlock()
 	return w, nil
 }
 
@@ -124,20 +126,25 @@ func (p *poller) control(op int, w Watch) error {
 
 func (p *poller) remove(w Watch) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.waiters[w.id] == nil {
+		p.mu.Unlock()
 		return
 	}
 	_ = p.control(unix.EPOLL_CTL_DEL, w)
 	p.forget(w)
 }
 
-// forget removes a watch. The caller must hold mu.
+// forget removes a watch, and ends the goroutine with the last one. The caller must hold
+// mu, which forget releases: the goroutine may need it before it can end.
 func (p *poller) forget(w Watch) {
 	delete(p.waiters, w.id)
+	var last *os.File
 	if len(p.waiters) == 0 {
-		p.set.Close() // its goroutine ends
-		p.set, p.waiters = nil, nil
+		last, p.set, p.waiters = p.set, nil, nil
+	}
+	p.mu.Unlock()
+	if last != nil {
+		last.Close()
 	}
 }
 

@@ -164,6 +164,26 @@ func TestWatchChurn(t *testing.T) {
 	wg.Wait()
 }
 
+// The last watch ends while it is told, and takes the poller with it.
+func TestLastWatchEndsWhileItIsTold(t *testing.T) {
+	for range 2000 {
+		r, w := rawPipe(t)
+		watch, err := NewWatch(r, make(Told, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := make(chan struct{})
+		go func() {
+			defer close(told)
+			unix.Close(w)
+		}()
+		runtime.Gosched()
+		watch.Close()
+		<-told
+		unix.Close(r)
+	}
+}
+
 func TestWatchErrors(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
