@@ -51,7 +51,7 @@ type shedding struct {
 
 	given [maxGiven]given
 	n     int
-	buf   [4096]byte
+	stat  unix.Stat_t
 }
 
 // given is a mapping whose memory is released.
@@ -105,6 +105,11 @@ func (s *shedding) prepare(keep uintptr) (signals int, err error) {
 	if err != nil {
 		return -1, err
 	}
+	s.tasks = uintptr(tasks)
+	if s.threads() < 2 { // the runtime has more, so this kernel does not count them
+		unix.Close(tasks)
+		return -1, unix.ENOSYS
+	}
 	// From here on this thread handles no signal; those of children are read.
 	signals, err = childSignals()
 	if err == nil {
@@ -120,7 +125,6 @@ func (s *shedding) prepare(keep uintptr) (signals int, err error) {
 		unix.Close(tasks)
 		return -1, err
 	}
-	s.tasks = uintptr(tasks)
 	return signals, nil
 }
 
@@ -176,8 +180,9 @@ func exitThreadPC() uintptr
 //go:nosplit
 //go:noinline
 func (s *resting) run() {
-	for pause := [2]int64{0, 20_000}; ; pause = [2]int64{0, min(2*pause[1], 100_000_000)} {
-		s.turn(uintptr(unsafe.Pointer(&pause)))
+	for pause := int64(20_000); ; pause = min(2*pause, 100_000_000) {
+		left := [2]int64{0, pause} // the kernel writes to it
+		s.turn(uintptr(unsafe.Pointer(&left)))
 		if s.alone() {
 			break
 		}
@@ -227,20 +232,19 @@ func renew(start, end uintptr) {
 //go:nosplit
 func (s *shedding) alone() bool {
 	_, _, _ = syscall.RawSyscall6(unix.SYS_KILL, s.pid, uintptr(unix.SIGURG), 0, 0, 0, 0)
-	_, _, _ = syscall.RawSyscall6(unix.SYS_LSEEK, s.tasks, 0, 0, 0, 0, 0)
-	threads := 0
-	for {
-		n, _, errno := syscall.RawSyscall6(unix.SYS_GETDENTS64, s.tasks, uintptr(unsafe.Pointer(&s.buf[0])), unsafe.Sizeof(s.buf), 0, 0, 0)
-		if errno != 0 || n == 0 {
-			return threads == 1
-		}
-		for at := uintptr(0); at < n; {
-			const lengthAt, nameAt = 16, 19 // of struct linux_dirent64
-			entry := unsafe.Add(unsafe.Pointer(&s.buf), at)
-			if *(*byte)(unsafe.Add(entry, nameAt)) != '.' {
-				threads++
-			}
-			at += uintptr(*(*uint16)(unsafe.Add(entry, lengthAt)))
-		}
+	return s.threads() == 1
+}
+
+// threads returns the number of threads, 0 if it is not known. It comes from the number
+// of links of the folder: a list of the folder ends early where a thread ends meanwhile,
+// so that one thread could take itself for the only one.
+//
+//go:norace
+//go:nosplit
+func (s *shedding) threads() int {
+	if _, _, errno := syscall.RawSyscall6(unix.SYS_FSTAT, s.tasks, uintptr(unsafe.Pointer(&s.stat)), 0, 0, 0, 0); errno != 0 {
+		return 0
 	}
+	const folder = 2 // links of a folder without threads
+	return int(s.stat.Nlink) - folder
 }
