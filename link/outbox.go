@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/hostsup/hostsup/codec"
 )
@@ -317,6 +318,13 @@ func (o *outbox) failWrite(err error) {
 		o.broke(err)
 	}
 	o.fail(err)
+}
+
+// lost is failWrite for a peer that reads no more.
+func (o *outbox) lost() {
+	o.mu.Lock()
+	o.failWrite(syscall.EPIPE)
+	o.mu.Unlock()
 }
 
 // end closes this side's half of the stream when everything put before is written.

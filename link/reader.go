@@ -5,12 +5,16 @@ import (
 	"fmt"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/link/pending"
 )
 
 // Open shakes hands with the peer and begins to read and to write. The owner hears
 // what comes of it. It must be called once.
 func (c *Conn) Open(hs codec.Handshake) {
+	if w, ok := c.wire.(*fileWire); ok && w.watched {
+		w.stop = sys.OnReaderGone(w.w, c.out.lost)
+	}
 	c.loops.Add(2)
 	c.env.Go(func() {
 		defer c.loops.Done()

@@ -28,6 +28,9 @@ type fileWire struct {
 	in   *busypoll.Reader
 	*sys.TryWriter
 	sock bool
+
+	watched bool
+	stop    func() // ends the watch
 }
 
 // NewSocketWire returns a Wire over a connected socket.
@@ -36,8 +39,18 @@ func NewSocketWire(f *os.File) Wire { return newFileWire(f, f, true) }
 // NewPipeWire returns a Wire that reads from one pipe and writes to another.
 func NewPipeWire(r, w *os.File) Wire { return newFileWire(r, w, false) }
 
-func newFileWire(r, w *os.File, sock bool) Wire {
-	return &fileWire{r, w, busypoll.NewReader(r), sys.NewTryWriter(w, false), sock}
+func newFileWire(r, w *os.File, sock bool) *fileWire {
+	return &fileWire{r: r, w: w, in: busypoll.NewReader(r), TryWriter: sys.NewTryWriter(w, false), sock: sock}
+}
+
+// NewWatchedPipeWire is NewPipeWire for a peer that may close the end that it reads from
+// while it lives: the Conn fails then as with a failed write, also while nothing is
+// written, and although what was written before is never read. Where the system does not
+// tell, the next write does.
+func NewWatchedPipeWire(r, w *os.File) Wire {
+	f := newFileWire(r, w, false)
+	f.watched = true
+	return f
 }
 
 func (f *fileWire) Read(p []byte) (int, error)  { return f.in.Read(p) }
@@ -45,6 +58,7 @@ func (f *fileWire) Write(p []byte) (int, error) { return f.w.Write(p) }
 
 func (f *fileWire) CloseWrite() error {
 	if !f.sock {
+		f.watchNoMore()
 		return f.w.Close()
 	}
 	raw, err := f.w.SyscallConn()
@@ -58,7 +72,15 @@ func (f *fileWire) Close() error {
 	if f.sock {
 		return f.w.Close()
 	}
+	f.watchNoMore()
 	return errors.Join(f.r.Close(), ignoreClosed(f.w.Close()))
+}
+
+// watchNoMore ends the watch: its descriptor must be open until then.
+func (f *fileWire) watchNoMore() {
+	if f.stop != nil {
+		f.stop()
+	}
 }
 
 func ignoreClosed(err error) error {

@@ -115,7 +115,7 @@ func (t *Transport) stdio() error {
 		return err
 	}
 	t.inherit(0, in)
-	t.wire = link.NewPipeWire(r, w)
+	t.wire = link.NewWatchedPipeWire(r, w)
 	return nil
 }
 
