@@ -27,14 +27,15 @@ const (
 	// reconnectWithin is how long a supervisor that went away is waited for.
 	reconnectWithin = time.Minute
 	// reconnectAfter is how long the second attempt to reach it waits, and each further one
-	// twice as long as the one before, up to reconnectAfterMost. The first does not wait.
+	// twice as long as the one before, up to reconnectAfterMost. The first does not wait. It
+	// is the same for a supervisor that is lost again and again: one that is back by then
+	// must not be waited for any longer.
 	reconnectAfter     = 50 * time.Millisecond
 	reconnectAfterMost = 2 * time.Second
 	// mostLosses is the loss of a supervisor, within lossWindow, that is not survived.
 	mostLosses = 20
 	lossWindow = 5 * time.Minute
-	// lossesApart is the longest break before it is returned to, and how long it has to be there for
-	// the next break to be short.
+	// lossesApart is how long it has to be there for the next break to be short.
 	lossesApart = 10 * time.Second
 )
 
@@ -43,7 +44,8 @@ const (
 func relayRestart() lifecycle.RestartRule {
 	return lifecycle.RestartRule{
 		MaxCrashes: mostLosses, Window: lossWindow,
-		Backoff: lifecycle.Backoff{Initial: reconnectAfter, Max: lossesApart, Multiplier: 2, Jitter: 0.2, Healthy: lossesApart},
+		// With its jitter the longest break is reconnectAfterMost.
+		Backoff: lifecycle.Backoff{Initial: reconnectAfter, Max: reconnectAfterMost * 5 / 6, Multiplier: 2, Jitter: 0.2, Healthy: lossesApart},
 	}
 }
 

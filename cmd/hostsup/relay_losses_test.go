@@ -48,6 +48,17 @@ func tools(_ context.Context, rw io.ReadWriteCloser) error {
 	}
 }
 
+// A supervisor that is lost again and again is back for its programs after 2 seconds at the latest,
+// as docs/protocols.md promises, whatever the jitter is.
+func TestRelayBreaksAreShort(t *testing.T) {
+	rule := relayRestart()
+	for n := range rule.MaxCrashes {
+		if d := rule.Backoff.Delay(n, 1); d > 2*time.Second {
+			t.Errorf("the break after loss %d is up to %s", n+1, d)
+		}
+	}
+}
+
 // A program whose supervisor is lost two hundred times gets one answer to each call, and
 // neither memory nor goroutines grow with that.
 func TestRelayAfterManyLosses(t *testing.T) {
