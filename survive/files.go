@@ -27,9 +27,6 @@ const (
 	suffix   = ".json"     // of the file of a life
 )
 
-// version is that of all files.
-const version = 1
-
 // life is what is kept of a life besides the record of its shim.
 type life struct {
 	Version int       `json:"version"`
@@ -87,7 +84,7 @@ func lives(dir string) []*life {
 			continue
 		}
 		l := &life{path: filepath.Join(dir, strconv.FormatUint(number, 10)+suffix)}
-		if err := readJSON(l.path, l); err != nil || l.Version != version || l.Life != number {
+		if err := readJSON(l.path, l); err != nil || !readable(l.Version) || l.Life != number {
 			*l = life{Life: number, path: l.path}
 		}
 		out = append(out, l)
@@ -108,8 +105,8 @@ func readPast(dir string) (p lifecycle.Past, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
-	if err == nil && f.Version != version {
-		err = fmt.Errorf("%s has version %d, expected %d", pastFile, f.Version, version)
+	if err == nil && !readable(f.Version) {
+		err = fmt.Errorf("%s has version %d, expected 1 to %d", pastFile, f.Version, version)
 	}
 	if err != nil {
 		return p, err

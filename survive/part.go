@@ -27,10 +27,14 @@ func (Part) Identity() (kind, name string) { return "survivors", "" }
 func (Part) Validate() error { return nil }
 
 // Open implements [supervisor.Part]. It waits until the process of a host has ended that has no Rule any
-// more, so that the host does not run twice.
+// more, so that the host does not run twice. The error of a state folder of a newer version wraps [ErrVersion]: no
+// process is touched, so that the newer version can take them back.
 func (Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
 	if t.StateDir == "" {
 		return &supervisor.Opened{}, nil
+	}
+	if err := Check(t.StateDir); err != nil {
+		return nil, err
 	}
 	p := &part{dir: filepath.Join(t.StateDir, folder), log: t.Log.Named(name)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())

@@ -18,14 +18,8 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// recordVersion is the version of the files of records.
-const recordVersion = 1
-
-// Files in the folder of a shim, beside its socket.
-const (
-	lockFile   = "lock"
-	recordFile = "record.json"
-)
+// lockFile is in the folder of a shim, beside its socket and its RecordFile.
+const lockFile = "lock"
 
 // Record says which processes a folder belongs to.
 type Record struct {
@@ -69,17 +63,17 @@ func (r *Record) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	next := filepath.Join(dir, recordFile+".next")
+	next := filepath.Join(dir, RecordFile+".next")
 	if err := os.WriteFile(next, b, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(next, filepath.Join(dir, recordFile))
+	return os.Rename(next, filepath.Join(dir, RecordFile))
 }
 
 // readRecord returns the record in the folder of a shim. The error wraps
 // fs.ErrNotExist without one, and ErrVersion if another version wrote it.
 func readRecord(dir string) (*Record, error) {
-	path := filepath.Join(dir, recordFile)
+	path := filepath.Join(dir, RecordFile)
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -88,8 +82,8 @@ func readRecord(dir string) (*Record, error) {
 	if err := json.Unmarshal(b, r); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if r.Version != recordVersion {
-		return nil, fmt.Errorf("%s has version %d, expected %d: %w", path, r.Version, recordVersion, ErrVersion)
+	if r.Version != RecordVersion {
+		return nil, fmt.Errorf("%s has version %d, expected %d: %w", path, r.Version, RecordVersion, ErrVersion)
 	}
 	return r, nil
 }

@@ -431,8 +431,8 @@ func TestStrangersAreNotConnected(t *testing.T) {
 			t.Errorf("this process in the place of %+v: %v", p, err)
 		}
 	}
-	b, _ := json.Marshal(Record{Version: recordVersion + 1})
-	if err := os.WriteFile(filepath.Join(dir, recordFile), b, 0o600); err != nil {
+	b, _ := json.Marshal(Record{Version: RecordVersion + 1})
+	if err := os.WriteFile(filepath.Join(dir, RecordFile), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir); !errors.Is(err, ErrVersion) {

@@ -93,7 +93,7 @@ func (o *Options) start(payload []byte) (*Conn, error) {
 	if _, err := ours.Write(helper.Hello(0, payload)); err != nil {
 		return nil, undo(err)
 	}
-	r := &Record{Version: recordVersion, Name: o.Name}
+	r := &Record{Version: RecordVersion, Name: o.Name}
 	c, err := newConn(ours, o.Folder, r)
 	if err != nil {
 		return nil, undo(err)

@@ -161,7 +161,7 @@ func TestKilledClientsLoseNothing(t *testing.T) {
 	folder, output := filepath.Join(dir, "shim"), filepath.Join(dir, "kept-")
 	role, kills := "starter", 0
 	for n, done := 0, false; !done; n++ {
-		if _, err := os.Stat(filepath.Join(folder, recordFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(folder, RecordFile)); err != nil {
 			role = "starter"
 		}
 		victim := client{role: role, folder: folder, output: output, temp: dir}
