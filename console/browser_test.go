@@ -38,7 +38,7 @@ var pictures = flag.Bool("pictures", false, "write the pictures of docs/console 
 // TestMain plays a demo host when a test starts this program as one.
 func TestMain(m *testing.M) {
 	if os.Getenv("DEMO") != "" {
-		os.Exit(demo.Main(context.Background()))
+		leaktest.Exit(demo.Main(context.Background()))
 	}
 	leaktest.Main(m)
 }

@@ -15,7 +15,7 @@ import (
 // TestMain plays the demo host when a test starts this program as one.
 func TestMain(m *testing.M) {
 	if os.Getenv("DEMO") != "" {
-		os.Exit(demo.Main(context.Background()))
+		leaktest.Exit(demo.Main(context.Background()))
 	}
 	leaktest.Main(m)
 }

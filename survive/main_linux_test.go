@@ -32,19 +32,19 @@ const supervisorVar = "HOSTSUP_SURVIVE_TEST"
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv("DEMO") != "":
-		os.Exit(demo.Main(context.Background()))
+		leaktest.Exit(demo.Main(context.Background()))
 	case os.Getenv(rpcVar) != "":
 		if err := serveRPC(os.Getenv(rpcVar)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			leaktest.Exit(1)
 		}
-		os.Exit(0)
+		leaktest.Exit(0)
 	case os.Getenv(supervisorVar) != "":
 		if err := supervise(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			leaktest.Exit(1)
 		}
-		os.Exit(0)
+		leaktest.Exit(0)
 	}
 	leaktest.Main(m)
 }

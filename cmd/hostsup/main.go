@@ -21,15 +21,18 @@ func init() {
 	cmap.SHARD_COUNT = 2
 }
 
-func main() {
+func main() { os.Exit(program()) }
+
+// program runs the command line and returns the exit code.
+func program() int {
 	if len(os.Args) == 2 && os.Args[1] == "demo-host" {
 		// A host, not a tool: it needs none of the setup below.
-		os.Exit(demo.Main(context.Background()))
+		return demo.Main(context.Background())
 	}
 	// A reader that goes away must be an error of the write to it, not the death of a
 	// supervisor. Started programs do not inherit this.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
-	os.Exit(a.main(context.Background(), os.Args[1:]))
+	return a.main(context.Background(), os.Args[1:])
 }

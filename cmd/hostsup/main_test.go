@@ -26,7 +26,7 @@ import (
 
 // The test binary is also the program, under its name.
 func TestMain(m *testing.M) {
-	testscript.Main(leakChecked{m}, map[string]func(){"hostsup": main})
+	testscript.Main(leakChecked{m}, map[string]func(){"hostsup": func() { leaktest.Exit(program()) }})
 }
 
 // leakChecked fails a run that leaves anything behind.

@@ -21,7 +21,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(lines) != "" {
-		os.Exit(speakLines())
+		leaktest.Exit(speakLines())
 	}
 	flag.Parse()
 	leaktest.Main(tests{m})

@@ -57,6 +57,7 @@ func reason(t *testing.T, sup *supervisor.Supervisor) string {
 // TestCallsAreNotLost replaces the process of a host after each ten calls while many
 // callers make calls: each has its answer, and no process answers more.
 func TestCallsAreNotLost(t *testing.T) {
+	t.Parallel()
 	const callers, each, most = 8, 50, 10
 	sup, host := tree(t, recycle.Rule{MaxRequests: most})
 	var mu sync.Mutex
@@ -94,6 +95,7 @@ func TestCallsAreNotLost(t *testing.T) {
 }
 
 func TestAnOldProcessIsReplaced(t *testing.T) {
+	t.Parallel()
 	sup, host := tree(t, recycle.Rule{MaxAge: 300 * time.Millisecond})
 	if r := reason(t, sup); r != "recycled: it is 300ms old" {
 		t.Error(r)
@@ -103,6 +105,7 @@ func TestAnOldProcessIsReplaced(t *testing.T) {
 
 // TestALongCallHasItsTime holds a replacement until a call under way has its answer.
 func TestALongCallHasItsTime(t *testing.T) {
+	t.Parallel()
 	_, host := tree(t, recycle.Rule{MaxRequests: 1})
 	var before, after int
 	if err := host.Call(t.Context(), "sleep", map[string]any{"ms": 500}, nil); err != nil {
@@ -118,6 +121,7 @@ func TestALongCallHasItsTime(t *testing.T) {
 
 // TestAHungCallIsCutOff bounds the wait for a call under way.
 func TestAHungCallIsCutOff(t *testing.T) {
+	t.Parallel()
 	sup, host := tree(t, recycle.Rule{MaxRequests: 1, Drain: 200 * time.Millisecond})
 	err := host.Call(t.Context(), "sleep", map[string]any{"ms": 60_000}, nil)
 	if err == nil {
@@ -132,6 +136,7 @@ func TestAHungCallIsCutOff(t *testing.T) {
 }
 
 func TestMuchMemoryIsGivenBack(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes 10 s")
 	}
@@ -143,6 +148,7 @@ func TestMuchMemoryIsGivenBack(t *testing.T) {
 
 // TestAStopStays leaves a host alone that a person stops while it is to be replaced.
 func TestAStopStays(t *testing.T) {
+	t.Parallel()
 	_, host := tree(t, recycle.Rule{MaxRequests: 1})
 	call, err := host.Go(t.Context(), "sleep", map[string]any{"ms": 60_000})
 	if err != nil {

@@ -42,6 +42,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// environ is the environment of a host under test, for which asHost has this value. With the race
+// detector it would sleep for a second before it exits, which each play would wait for.
+func environ(host string) []string { return []string{asHost + "=" + host, "GORACE=atexit_sleep_ms=0"} }
+
 // played runs the kit against this program.
 func played(t *testing.T, host, rules string, transports ...string) *Report {
 	t.Helper()
@@ -49,7 +53,7 @@ func played(t *testing.T, host, rules string, transports ...string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(t.Context(), Options{Command: []string{self}, Env: []string{asHost + "=" + host}, Rules: rules, Transports: transports, Timeout: 30 * time.Second})
+	r, err := Run(t.Context(), Options{Command: []string{self}, Env: environ(host), Rules: rules, Transports: transports, Timeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func supervised(t *testing.T, rule string) (context.Context, *supervisor.Host) {
 		again = lifecycle.OnCrash
 	}
 	sup, err := supervisor.Start(ctx, supervisor.Spec{StateDir: t.TempDir(), Groups: []supervisor.GroupSpec{supervisor.Alone(supervisor.HostSpec{
-		Name: "scripted", Command: []string{self}, Env: map[string]string{asHost: rule}, Protocol: native.New(),
+		Name: "scripted", Command: []string{self}, Env: map[string]string{asHost: rule, "GORACE": "atexit_sleep_ms=0"}, Protocol: native.New(),
 		Restart: lifecycle.RestartRule{Policy: again}, Start: hostspec.StartRule{Lazy: true},
 	})}})
 	if err != nil {

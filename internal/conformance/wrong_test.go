@@ -24,7 +24,7 @@ func TestEachRuleHasAHostThatBreaksIt(t *testing.T) {
 				over = "fd"
 			}
 			report, err := Run(t.Context(), Options{
-				Command: []string{self}, Env: []string{asHost + "=" + rule.ID}, Rules: rule.ID, Transports: []string{over}, Timeout: 2 * time.Second,
+				Command: []string{self}, Env: environ(rule.ID), Rules: rule.ID, Transports: []string{over}, Timeout: 2 * time.Second,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -21,7 +21,7 @@ const envHost = "DEMO_TEST_HOST"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envHost) != "" {
-		os.Exit(demo.Main(context.Background()))
+		leaktest.Exit(demo.Main(context.Background()))
 	}
 	leaktest.Main(m)
 }
