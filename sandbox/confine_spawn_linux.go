@@ -136,7 +136,7 @@ func closeOwners(d *helper.Descriptors) {
 
 // running starts what monitors a running command.
 func (s *starting) running() {
-	s.watchMemory()
+	s.child.watchMemory()
 	s.watchRecords()
 	s.watchTmp()
 	s.forwardIn()

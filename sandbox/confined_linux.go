@@ -444,9 +444,14 @@ func (h *held) onFree(f func()) { h.frees = append(h.frees, f) }
 
 // free releases the resources of the child. It may block.
 func (h *held) free() {
+	h.release()
+	h.bounds.remove()
+}
+
+// release releases the resources but the cgroups.
+func (h *held) release() {
 	for i := len(h.frees) - 1; i >= 0; i-- {
 		h.frees[i]()
 	}
 	h.frees = nil
-	h.bounds.remove()
 }

@@ -116,8 +116,8 @@ func (d *jailed) account() (int, string, int) {
 const sampling = 200 * time.Millisecond
 
 // watchMemory kills the tree when it exceeds its memory limit, if no cgroup does so.
-func (s *starting) watchMemory() {
-	c, h := s.child, s.child.held
+func (c *Child) watchMemory() {
+	h := c.held
 	if fd := h.bounds.oomEvents(); fd >= 0 {
 		o := &oom{child: c}
 		w, err := sys.NewWatch(fd, o)

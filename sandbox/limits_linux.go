@@ -168,6 +168,14 @@ func (l *limiter) unified(cg *cgroups, controller string) error {
 // enable enables a v2 controller in the folder parent, for the children of the open
 // folder dir in it.
 func enable(parent string, dir int, controller string) error {
+	if err := enableBelow(parent, controller); err != nil {
+		return err
+	}
+	return sys.SetCgroup(dir, "cgroup.subtree_control", "+"+controller)
+}
+
+// enableBelow enables a v2 controller for the children of the folder parent.
+func enableBelow(parent, controller string) error {
 	top, err := sys.OpenDir(parent)
 	if err != nil {
 		return err
@@ -195,7 +203,7 @@ func enable(parent string, dir int, controller string) error {
 	case err != nil:
 		return fmt.Errorf("enable the controller %s in %s: %w", controller, parent, err)
 	}
-	return sys.SetCgroup(dir, "cgroup.subtree_control", "+"+controller)
+	return nil
 }
 
 // split divides the cgroup of a life, which has no process yet: a cgroup with limits

@@ -7,7 +7,7 @@
 // when the supervisor is killed. What has to be known of a life is in files of the state folder:
 //
 //	survive/HOST/past.json    the number of the last life, the crashes that count, the back-off
-//	survive/HOST/LIFE.json    a life: its configuration, as a checksum, and what the handshake agreed on
+//	survive/HOST/LIFE.json    a life: its configuration, as a checksum, its cgroups, and what the handshake agreed on
 //	survive/HOST/LIFE/        the folder of its shim
 //
 // # What is promised
@@ -17,6 +17,10 @@
 // the number and the time of start in the record. Otherwise the process that is left is ended
 // before the next life begins, so that a host never has two. The process of a host that is not in
 // the configuration any more is ended as well.
+//
+// The process of a life is in cgroups of its own, where the machine gives some, with the limits of the host. They are not those
+// of the launcher, whose keeper ends with the supervisor and leaves them alone. The next supervisor
+// finds them by the file of the life, kills and limits the tree by them, and removes them after the life.
 //
 // What the host sends meanwhile is kept up to the bounds of the shim, then the host waits. The dead
 // supervisor may have worked on the last messages before it acknowledged them, so that a
@@ -32,6 +36,6 @@
 //
 // # What it never does
 //
-// It never adopts a process by its number alone. It does not confine or limit
+// It never adopts a process by its number alone, or one that has left its cgroups. It does not confine
 // processes, and exists on Linux only.
 package survive

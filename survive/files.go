@@ -19,6 +19,8 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 const (
@@ -44,6 +46,11 @@ type life struct {
 	Open    bool            `json:"open"`
 	Opening []codec.Message `json:"opening,omitempty"`
 
+	// Cgroups are those that the process was born in, which are in the file before they are made; nil without any.
+	// Limits are those that they, and the kernel for each process, enforce.
+	Cgroups *sandbox.LastingCgroups `json:"cgroups,omitempty"`
+	Limits  policy.Limits           `json:"limits,omitzero"`
+
 	path string // of this file; the folder of the shim is beside it
 }
 
@@ -52,9 +59,6 @@ func (l *life) shim() string { return strings.TrimSuffix(l.path, suffix) }
 
 // save writes the file.
 func (l *life) save() error { return writeJSON(l.path, l) }
-
-// remove removes the file.
-func (l *life) remove() { _ = os.Remove(l.path) }
 
 // digest returns a checksum of all settings of a host whose change restarts it.
 func digest(s hostspec.Spec) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +15,11 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/internal/shim"
+	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 const supported = true
@@ -42,7 +46,14 @@ type host struct {
 // kept is a life whose process runs, or has ended without a supervisor.
 type kept struct {
 	*life
-	conn *shim.Conn
+	conn    *shim.Conn
+	lasting *sandbox.Lasting // nil without cgroups
+}
+
+// close leaves the process as it is.
+func (k *kept) close() {
+	k.lasting.Close()
+	_ = k.conn.Close()
 }
 
 func newHost(ref *actors.Ref) *host {
@@ -76,12 +87,12 @@ func (h *host) past() lifecycle.Past {
 	}
 	last := h.left[0]
 	p.Life = max(p.Life, last.Life)
-	conn, err := h.open(last)
+	taken, err := h.open(last)
 	if err != nil {
 		h.ref.Log().Warn("the process of a supervisor before this one is not taken back", "life", last.Life, "reason", err)
 		return p
 	}
-	h.taken, h.left = &kept{last, conn}, h.left[1:]
+	h.taken, h.left = taken, h.left[1:]
 	p.Life = last.Life - 1 // it is the next one
 	return p
 }
@@ -93,10 +104,11 @@ const busyWait = 5 * time.Second
 var (
 	errChanged = errors.New("the host is configured otherwise now")
 	errNotOpen = errors.New("it was starting when the supervisor ended")
+	errLeft    = errors.New("it has left its cgroups")
 )
 
 // open connects to the shim of a life, if that can go on.
-func (h *host) open(l *life) (*shim.Conn, error) {
+func (h *host) open(l *life) (*kept, error) {
 	spec := h.ref.Spec().Spec
 	want, err := digest(spec)
 	if err != nil {
@@ -115,11 +127,65 @@ func (h *host) open(l *life) (*shim.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	k := &kept{life: l, conn: conn}
+	if k.lasting, err = l.enter(spec.Resources, conn.Record().Command); err != nil {
+		k.close()
+		return nil, err
+	}
 	l.Epoch++ // first: no id of this supervisor may be given again by another one
 	if err := l.save(); err != nil {
-		return nil, errors.Join(err, conn.Close())
+		k.close()
+		return nil, err
 	}
-	return conn, nil
+	return k, nil
+}
+
+// enter opens the cgroups of a life, and gives them the limits of the configuration. It returns nil without cgroups.
+func (l *life) enter(limits policy.Limits, command shim.Process) (*sandbox.Lasting, error) {
+	was, is := l.Limits, limits
+	for _, of := range []*policy.Limits{&was, &is} { // those that are the cgroups' may change
+		of.Memory, of.Tasks, of.CPU = 0, 0, 0
+	}
+	if was != is || l.Cgroups == nil && limits.Any() {
+		return nil, errChanged
+	}
+	if l.Cgroups == nil {
+		return nil, nil
+	}
+	in, err := l.Cgroups.Open(limits)
+	if err != nil {
+		return nil, fmt.Errorf("its cgroups: %w", err)
+	}
+	if !in.Holds(command.PID) {
+		if st, err := sys.ReadStat(command.PID); err == nil && st.Start == command.Start && !st.Ended() {
+			in.Close()
+			return nil, errLeft
+		}
+	}
+	l.Limits = limits
+	return in, nil
+}
+
+// remove ends what is left in the cgroups of a life, removes them, and then the file.
+func (l *life) remove() error {
+	if err := l.Cgroups.Remove(releaseWait); err != nil {
+		return err
+	}
+	return os.Remove(l.path)
+}
+
+// dispose removes what is kept of a life whose processes have ended. If that fails, it is tried again before the next life.
+func (h *host) dispose(l *life) {
+	err := l.remove()
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	h.ref.Log().Error("what is kept of a life is not removed", "life", l.Life, "error", err)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.over {
+		h.left = append(h.left, l)
+	}
 }
 
 // connect opens a shim, and waits while the supervisor before is still connected.
@@ -227,9 +293,10 @@ func (h *host) starting(ctx context.Context, s *actors.Start) error {
 			return fmt.Errorf("end the process of life %d, which a supervisor before this one has left: %w", l.Life, err)
 		}
 	}
-	next := &starter{host: h}
+	next := &starter{host: h, tree: s.Launcher.Kill() == sandbox.KillCgroup}
 	if taken != nil {
 		next.life, next.wire, next.resumed = taken.life, &wire{conn: taken.conn, life: taken.life, saved: true}, true
+		next.lasting = taken.lasting
 	} else {
 		l, err := h.life(&spec, s.Life)
 		if err != nil {
@@ -251,10 +318,10 @@ func (h *host) starting(ctx context.Context, s *actors.Start) error {
 func (h *host) leave() []*life {
 	left := h.left
 	if n := h.next; n != nil && n.resumed { // its life has ended before
-		h.taken = &kept{n.life, n.wire.conn}
+		h.taken = &kept{n.life, n.wire.conn, n.lasting}
 	}
 	if h.taken != nil {
-		_ = h.taken.conn.Close()
+		h.taken.close()
 		left = append(left, h.taken.life)
 	}
 	h.left, h.taken, h.next = nil, nil, nil
@@ -336,13 +403,13 @@ func end(ctx context.Context, l *life) error {
 		if err := conn.Release(ctx); err != nil {
 			return err
 		}
-		l.remove()
-		return nil
 	}
 	if err := removed(l.shim()); err != nil {
 		return err
 	}
-	l.remove()
+	if err := l.remove(); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return nil
 }
 

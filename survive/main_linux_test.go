@@ -21,6 +21,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/sdk/demo"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/survive"
@@ -60,6 +61,8 @@ type plan struct {
 	Lazy  bool
 	RPC   bool // a host for each of rpcProtocols
 	Most  int  // crashes; 0: the default
+
+	Limits policy.Limits
 }
 
 // spec returns the tree of a plan.
@@ -73,7 +76,7 @@ func (p *plan) spec() supervisor.Spec {
 		if !p.Die {
 			s.Features = []supervisor.Feature{survive.Rule{}}
 		}
-		s.Start.Lazy = p.Lazy
+		s.Start.Lazy, s.Resources = p.Lazy, p.Limits
 		s.Restart = lifecycle.DefaultRestart()
 		if p.Most > 0 {
 			s.Restart.MaxCrashes = p.Most

@@ -8,13 +8,12 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
-	"github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
 // Rule is the feature of a host that outlives its supervisor. It needs Linux, a tree with a state
 // folder and a [Part], transport stdio or no protocol, and a host that is
-// neither confined nor limited; otherwise the host does not start, and the reason is an [ErrUnfit].
+// not confined; otherwise the host does not start, and the reason is an [ErrUnfit].
 type Rule struct{}
 
 var _ supervisor.Feature = Rule{}
@@ -57,8 +56,6 @@ func Fit(s *hostspec.Spec) (setting string, err error) {
 		return unfit("transport", "transport %q ends with the supervisor; expected \"stdio\"", t)
 	case s.Sandbox != nil:
 		return unfit("sandbox", "a confined host is not in this version")
-	case s.Resources != (policy.Limits{}):
-		return unfit("limits", "a limited host is not in this version")
 	case s.Job:
 		return unfit("kind", "a job runs to its end")
 	}

@@ -26,6 +26,9 @@ type starter struct {
 	life    *life
 	wire    *wire
 	resumed bool // the process runs, and wire is connected
+
+	tree    bool             // there is to be a cgroup for the tree
+	lasting *sandbox.Lasting // the open cgroups; nil without any
 }
 
 // give has a life be started by s.
@@ -35,9 +38,14 @@ func (s *starter) give(to *actors.Start) {
 	to.Opening = s.opening
 }
 
-// Kill implements actors.Launcher. A shim reaches all its descendants, and a shim that is killed only the
-// process group.
-func (s *starter) Kill() sandbox.Kill { return sandbox.KillGroup }
+// Kill implements actors.Launcher. A shim reaches all its descendants. When it is killed, only the process
+// group can be reached without a cgroup.
+func (s *starter) Kill() sandbox.Kill {
+	if s.tree {
+		return sandbox.KillCgroup
+	}
+	return sandbox.KillGroup
+}
 
 // Start implements actors.Launcher.
 func (s *starter) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
@@ -46,7 +54,8 @@ func (s *starter) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
 	}
 	if !s.resumed {
 		if err := s.start(cmd); err != nil {
-			s.life.remove()
+			s.lasting.Close()
+			s.host.dispose(s.life)
 			return nil, err
 		}
 	}
@@ -81,12 +90,15 @@ func (s *starter) start(cmd *sandbox.Command) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	if err := s.life.save(); err != nil {
-		return fail(s.life.path, err)
+	entry, err := s.enclose(cmd)
+	if err != nil {
+		return err
 	}
+	defer entry.Close()
 	o := shim.Options{
 		Folder: s.life.shim(), Name: cmd.Name, Path: path, Args: cmd.Args, Env: cmd.Env, Dir: dir, Survive: true,
-		Most: s.host.ref.Spec().Limits.WithDefaults().Frame + 4*link.Limit,
+		Most:   s.host.ref.Spec().Limits.WithDefaults().Frame + 4*link.Limit,
+		Cgroup: entry.Tree, Enter: entry.Write, Limits: entry.Most,
 	}
 	if s.wire.conn, err = shim.Start(o); err != nil {
 		return fail(path, err)
@@ -94,15 +106,45 @@ func (s *starter) start(cmd *sandbox.Command) error {
 	return nil
 }
 
+// enclose makes the cgroups of a life, after their paths are in its file. The caller must close the entry.
+func (s *starter) enclose(cmd *sandbox.Command) (*sandbox.Entry, error) {
+	fail := func(step sandbox.Step, path string, err error) (*sandbox.Entry, error) {
+		return nil, &sandbox.StartError{Name: cmd.Name, Step: step, Path: path, Err: err}
+	}
+	if s.tree || cmd.Limits.Any() {
+		cgroups, err := sandbox.ChooseLasting(s.tree, cmd.Limits)
+		if err != nil {
+			return fail(sandbox.StepPolicy, "", err)
+		}
+		s.life.Cgroups, s.life.Limits = cgroups, cmd.Limits
+	}
+	if err := s.life.save(); err != nil {
+		return fail(sandbox.StepExec, s.life.path, err)
+	}
+	if s.life.Cgroups == nil {
+		return &sandbox.Entry{}, nil
+	}
+	var err error
+	if s.lasting, err = s.life.Cgroups.Make(cmd.Limits); err != nil {
+		return fail(sandbox.StepTree, "", err)
+	}
+	entry, err := s.lasting.Enter()
+	if err != nil {
+		return fail(sandbox.StepTree, "", err)
+	}
+	return entry, nil
+}
+
 // abandon ends a life that has no child.
 func (s *starter) abandon() {
+	defer s.lasting.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), releaseWait)
 	defer cancel()
 	if err := s.wire.conn.Release(ctx); err != nil {
 		s.host.ref.Log().Error("a process is not ended", "life", s.life.Life, "error", err)
 		return
 	}
-	s.life.remove()
+	s.host.dispose(s.life)
 }
 
 // child returns the child that stands for the command, with what it writes copied to where the
@@ -141,6 +183,7 @@ func (s *starter) child(cmd *sandbox.Command) (*sandbox.Child, error) {
 			return nil
 		},
 	})
+	s.lasting.Bind(child)
 	for _, f := range copies {
 		s.host.ref.Background(f)
 	}
@@ -190,6 +233,7 @@ func copyOutput(to *os.File, from *shim.Stream) {
 // watch tells how a life ends, and gives back what was kept for it. It ends when the child is released.
 func (s *starter) watch(child *sandbox.Outside) {
 	conn := s.wire.conn
+	defer s.lasting.Close()
 	select {
 	case <-conn.Exited():
 		child.End(exitOf(conn.Exit()))
@@ -213,7 +257,7 @@ func (s *starter) watch(child *sandbox.Outside) {
 		return
 	}
 	child.Vanish()
-	s.life.remove()
+	s.host.dispose(s.life)
 	s.host.tidy()
 }
 
@@ -229,8 +273,13 @@ func (s *starter) lost(child *sandbox.Outside) {
 	child.End(sandbox.Exit{Code: -1, Signal: int(syscall.SIGKILL)})
 }
 
-// hunt kills what a shim that was killed has left of its command's process group, and waits for its end.
+// hunt kills what a shim that was killed has left, and waits for its end: all processes in the cgroup of the life, and without
+// one those of its command's process group.
 func (s *starter) hunt() {
+	if s.lasting.HasTree() {
+		s.lasting.Empty(releaseWait)
+		return
+	}
 	r := s.wire.conn.Record()
 	late := time.NewTimer(releaseWait)
 	defer late.Stop()

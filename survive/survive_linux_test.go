@@ -300,12 +300,10 @@ func TestAStoppedSupervisorEndsItsHosts(t *testing.T) {
 	}
 }
 
-// TestKilledShimIsACrash kills the shim of a host.
-func TestKilledShimIsACrash(t *testing.T) {
-	p := &plan{State: t.TempDir(), Demo: []string{"h"}}
-	h := host(t, next(t, p), "h")
-	pid := pidOf(t, h)
-	b, err := os.ReadFile(filepath.Join(p.State, "survive", "h", "1", "record.json"))
+// shimOf returns the shim of a life.
+func shimOf(t *testing.T, state, host string, life int) int {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(state, "survive", host, strconv.Itoa(life), "record.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,10 +315,19 @@ func TestKilledShimIsACrash(t *testing.T) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		t.Fatal(err)
 	}
-	if st, err := sys.ReadStat(pid); err != nil || st.Parent != r.Shim.PID {
-		t.Fatalf("the parent of the host is %d, %v, expected %d", st.Parent, err, r.Shim.PID)
+	return r.Shim.PID
+}
+
+// TestKilledShimIsACrash kills the shim of a host.
+func TestKilledShimIsACrash(t *testing.T) {
+	p := &plan{State: t.TempDir(), Demo: []string{"h"}}
+	h := host(t, next(t, p), "h")
+	pid := pidOf(t, h)
+	shim := shimOf(t, p.State, "h", 1)
+	if st, err := sys.ReadStat(pid); err != nil || st.Parent != shim {
+		t.Fatalf("the parent of the host is %d, %v, expected %d", st.Parent, err, shim)
 	}
-	if err := syscall.Kill(r.Shim.PID, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(shim, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	awaitEnd(t, pid)

@@ -144,6 +144,9 @@ func (w *world) hcl() string {
 			b.WriteString("  sandbox {\n    level = \"landlock\"\n    exec  = [self]\n  }\n")
 		case survives(hostName(n)):
 			b.WriteString("  survive = true\n")
+			if n%2 == 0 {
+				b.WriteString("  limits {\n    memory  = \"512MiB\"\n    tasks   = 200\n    enforce = \"best-effort\"\n  }\n")
+			}
 		}
 		b.WriteString("}\n")
 	}

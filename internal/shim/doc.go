@@ -24,7 +24,8 @@
 // them. A shim whose client has ended kills all of them and ends, unless the command
 // was started with Options.Survive. It does so as well within seconds if its folder is removed, because
 // no client would find it. A SIGKILL of the shim itself ends the command, but not
-// its descendants.
+// its descendants. The command can begin in a cgroup that the shim is not in (Options.Cgroup), by which its client
+// reaches these.
 //
 // # How a shim is found
 //

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -25,6 +25,14 @@ type Options struct {
 	Args []string // with Args[0]
 	Env  []string // "K=V"; the whole environment
 	Dir  string   // where the command runs: an absolute path; "" stands for "/"
+
+	// Cgroup is the open folder of a cgroup of version 2 in which the command begins; nil: that of this process. The
+	// shim is not in it.
+	Cgroup *os.File
+	// Enter are files to which the command writes "0" before it runs: those of the tasks of cgroups.
+	Enter []*os.File
+	// Limits are the command's limits of setrlimit, hard and soft, by the number of the resource.
+	Limits map[int]uint64
 
 	// Survive keeps the command when its client has ended; otherwise all its processes are
 	// killed then. It is in force once Start has returned.
@@ -137,14 +145,20 @@ func (o *Options) spawn(lock *os.File) (ours *os.File, pid int, reaped chan stru
 	}
 	defer theirs.Close()
 	fd := int(null.Fd())
+	files := []int{fd, fd, fd, int(theirs.Fd()), int(lock.Fd())}
+	settings := process.Settings{Folder: o.Folder, Most: o.Most, Born: o.Cgroup != nil, Enter: len(o.Enter), Limits: o.Limits}
+	if o.Cgroup != nil {
+		files = append(files, int(o.Cgroup.Fd()))
+	}
+	for _, f := range o.Enter {
+		files = append(files, int(f.Fd()))
+	}
 	p := sys.Process{
 		Path: sys.Program, Args: []string{process.Name, strings.ReplaceAll(o.Name, "\x00", "")}, Session: true,
-		Env: append([]string{
-			process.Var + "=" + strconv.Itoa(helper.FD), process.FolderVar + "=" + o.Folder, process.MostVar + "=" + strconv.Itoa(o.Most),
-		}, process.Env...),
-		Files: []int{fd, fd, fd, int(theirs.Fd()), int(lock.Fd())},
+		Env: settings.Environ(), Files: files,
 	}
 	pid, pidfd, err := p.Start()
+	runtime.KeepAlive(o) // files has the numbers
 	if err != nil {
 		ours.Close()
 		return nil, 0, nil, fmt.Errorf("run %s: %w", sys.Program, err)

@@ -11,13 +11,10 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// What the process is recognised by, and its settings: environment variables. It gets the
-// command as a helper.Order, on descriptor helper.FD, and its lock on the next one.
+// What the process is recognised by: argv[0], and an environment variable that is set to helper.FD.
 const (
-	Name      = "hostsup-shim"        // in argv[0]
-	Var       = "HOSTSUP_SHIM"        // set to helper.FD
-	FolderVar = "HOSTSUP_SHIM_FOLDER" // its folder
-	MostVar   = "HOSTSUP_SHIM_MOST"   // the longest message, in bytes
+	Name = "hostsup-shim"
+	Var  = "HOSTSUP_SHIM"
 )
 
 // SocketFile is the socket in the folder of a shim.
@@ -53,15 +50,23 @@ func run() int {
 	if err != nil {
 		return helper.Fail(helper.ReportBroken, err)
 	}
-	r := sys.Relay{Sock: helper.FD, Lock: helper.FD + 1, Window: Window}
-	if err := prepare(&r); err != nil {
+	set, err := readSettings()
+	if err != nil {
 		return helper.Fail(helper.ReportBroken, err)
 	}
-	if err := command(&r, &o); err != nil {
-		return helper.Fail(helper.ReportFailed, err)
+	r := sys.Relay{Sock: helper.FD, Lock: helper.FD + 1, Window: Window, Most: set.Most}
+	if err := prepare(&r, set.Folder); err != nil {
+		return helper.Fail(helper.ReportBroken, err)
+	}
+	if err := command(&r, &o, &set); err != nil {
+		kind := byte(helper.ReportFailed)
+		if what, _ := helper.StepOf(err); what == "cgroup" || what == "limits" {
+			kind = helper.ReportBroken // not an error of the command
+		}
+		return helper.Fail(kind, err)
 	}
 	helper.Calm() // after the start: the command would inherit it
-	r.Wake = []string{helper.Name, os.Getenv(FolderVar)}
+	r.Wake = []string{helper.Name, set.Folder}
 	r.Env = append([]string{helper.Var + "=" + strconv.Itoa(helper.FD), helper.HuntVar + "=" + strconv.Itoa(r.Child)}, Env...)
 	err = r.Begin()
 	_ = syscall.Kill(r.Child, syscall.SIGKILL)
@@ -70,13 +75,10 @@ func run() int {
 }
 
 // prepare listens in the folder of this shim.
-func prepare(r *sys.Relay) error {
-	var err error
-	if r.Most, err = strconv.Atoi(os.Getenv(MostVar)); err != nil {
-		return err
-	}
+func prepare(r *sys.Relay, folder string) error {
 	// The path of a socket must be short.
-	if err := os.Chdir(os.Getenv(FolderVar)); err != nil {
+	err := os.Chdir(folder)
+	if err != nil {
 		return err
 	}
 	if r.Listen, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err != nil {
@@ -92,9 +94,9 @@ func prepare(r *sys.Relay) error {
 }
 
 // command starts the command.
-func command(r *sys.Relay, o *helper.Order) error {
+func command(r *sys.Relay, o *helper.Order, set *Settings) error {
 	ours := []*int{&r.Input, &r.Output, &r.Errors}
-	p := sys.Process{Path: o.Path, Args: o.Args, Env: o.Env, Dir: o.Dir, Session: true, DieWithUs: true}
+	var files []int
 	for i, our := range ours {
 		mine, theirs, err := sys.ChildPipe(i > 0)
 		if err != nil {
@@ -106,13 +108,24 @@ func command(r *sys.Relay, o *helper.Order) error {
 			return err
 		}
 		mine.Close()
-		p.Files = append(p.Files, int(theirs.Fd()))
+		files = append(files, int(theirs.Fd()))
 	}
-	pid, pidfd, err := p.Start()
+	p := helper.Plan{Mode: helper.PlanSelf, Path: o.Path, Args: o.Args, Env: o.Env, Dir: o.Dir, UID: -1, GID: -1, Limits: set.rlimits()}
+	var script sys.Script
+	born, enter := set.groups()
+	if err := p.Direct(&script, files, enter, -1, -1); err != nil {
+		return err
+	}
+	pid, pidfd, err := script.Spawn(born)
 	if err != nil {
 		return err
 	}
-	sys.Close(pidfd)
+	for _, fd := range append(enter, pidfd) {
+		sys.Close(fd)
+	}
+	if born != 0 {
+		sys.Close(born)
+	}
 	r.Child = pid
 	return nil
 }
