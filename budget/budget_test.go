@@ -84,6 +84,7 @@ func running(t *testing.T, sup *supervisor.Supervisor, hosts int) (out []int) {
 
 // TestTheLeastRecentlyUsedStops makes room for one host after the other.
 func TestTheLeastRecentlyUsedStops(t *testing.T) {
+	t.Parallel()
 	sup := tree(t, 4, budget.Rule{Running: 2}, nil)
 	for _, c := range []struct {
 		call int
@@ -148,6 +149,7 @@ func TestNeverTooMany(t *testing.T) {
 // TestABusyHostIsNotStopped has a start wait for a call of another host, without a
 // crash, and for longer than one try.
 func TestABusyHostIsNotStopped(t *testing.T) {
+	t.Parallel()
 	sup := tree(t, 2, budget.Rule{Running: 1}, nil)
 	busy, err := host(t, sup, 0).Go(t.Context(), "sleep", map[string]any{"ms": 3000})
 	if err != nil {
@@ -173,6 +175,7 @@ func TestABusyHostIsNotStopped(t *testing.T) {
 
 // TestWhatIsNeededStays stops neither an eager host, nor one that another depends on.
 func TestWhatIsNeededStays(t *testing.T) {
+	t.Parallel()
 	sup := tree(t, 5, budget.Rule{Running: 4}, func(n int, s *supervisor.HostSpec) {
 		switch n {
 		case 0:
@@ -201,6 +204,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 
 // TestMemoryIsBounded stops idle hosts until the group takes less.
 func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
 	sup := tree(t, 3, budget.Rule{Memory: 1 << 20}, nil)
 	first := call(t, sup, 0)
 	poll.Until(t, time.Minute, "the host stops", func() bool { return len(running(t, sup, 3)) == 0 })
@@ -214,6 +218,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // TestMemoryOfBusyHosts says once that nothing can be stopped.
 func TestMemoryOfBusyHosts(t *testing.T) {
+	t.Parallel()
 	sup := tree(t, 1, budget.Rule{Memory: 1 << 20}, nil)
 	busy, err := host(t, sup, 0).Go(t.Context(), "sleep", map[string]any{"ms": 60_000})
 	if err != nil {
@@ -236,6 +241,7 @@ func TestMemoryOfBusyHosts(t *testing.T) {
 
 // TestABudgetChanges applies another rule while hosts run.
 func TestABudgetChanges(t *testing.T) {
+	t.Parallel()
 	sup := tree(t, 3, budget.Rule{}, nil)
 	for n := range 3 {
 		call(t, sup, n)
@@ -269,6 +275,7 @@ func TestBadRules(t *testing.T) {
 
 // TestAStoppedHostStays does not start a host again that a person has stopped.
 func TestAStoppedHostStays(t *testing.T) {
+	t.Parallel()
 	sup := tree(t, 2, budget.Rule{Running: 1}, nil)
 	call(t, sup, 0)
 	if err := host(t, sup, 0).Stop(t.Context()); err != nil {

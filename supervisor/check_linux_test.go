@@ -79,6 +79,7 @@ var sleeps = []string{"sleep", "1000"}
 // A host without a protocol is starting until its check succeeds, and its dependents wait
 // for that.
 func TestDependentsWaitForHealth(t *testing.T) {
+	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "ready")
 	ctx, sup := ruled(t,
 		supervisor.HostSpec{Name: "db", Command: sleeps, Features: []supervisor.Feature{health.Rule{Exec: []string{"test", "-e", mark}}}},
@@ -104,6 +105,7 @@ func TestDependentsWaitForHealth(t *testing.T) {
 // A start without a check that succeeds ends at its time-out, and its reason names the
 // check.
 func TestStartThatGetsNotHealthy(t *testing.T) {
+	t.Parallel()
 	ctx, sup := ruled(t, supervisor.HostSpec{Name: "web", Command: sleeps, Restart: lifecycle.RestartRule{MaxCrashes: 1},
 		Start: hostspec.StartRule{Timeout: 3 * time.Second}, Features: []supervisor.Feature{health.Rule{TCP: freeAddress(t)}}})
 	reason := waits(ctx, t, hostOf(t, sup, "web"), lifecycle.Failed)
@@ -176,6 +178,7 @@ func TestHTTPCheck(t *testing.T) {
 // A check that hangs is killed with its tree at its time-out; what it prints last is in
 // the reason. A host that stays unhealthy is killed, and the next life is checked.
 func TestExecCheckIsKilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	left := "sleep " + unlike(1)
 	script := fmt.Sprintf(`test -e %s/sick || exit 0; %s & echo looks bad; wait`, dir, left)
@@ -223,6 +226,7 @@ func runs(t *testing.T, command string) bool {
 
 // A call must be answered with a result.
 func TestCallCheck(t *testing.T) {
+	t.Parallel()
 	ctx, sup := ruled(t,
 		supervisor.HostSpec{Name: "well", Command: []string{os.Args[0]}, Env: map[string]string{"DEMO": "1"}, Protocol: native.New(), Features: []supervisor.Feature{health.Rule{Call: "pid"}}},
 		supervisor.HostSpec{Name: "sick", Command: []string{os.Args[0]}, Env: map[string]string{"DEMO": "1"}, Protocol: native.New(), Features: []supervisor.Feature{health.Rule{Call: "fail", Threshold: 2}}},
@@ -237,6 +241,7 @@ func TestCallCheck(t *testing.T) {
 // Another check makes a difference that has a name, and a start that waits for one which
 // there is not is refused.
 func TestChangeOfACheck(t *testing.T) {
+	t.Parallel()
 	with := func(rule health.Rule) supervisor.HostSpec {
 		return supervisor.HostSpec{Name: "a", Command: sleeps, Features: []supervisor.Feature{rule}}
 	}

@@ -47,6 +47,7 @@ func letGo(t *testing.T, dir string) {
 }
 
 func TestCronSkips(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ctx, sup := ruled(t, scheduled(dir, schedule.Skip, waitsForGo))
 	h := hostOf(t, sup, "cron")
@@ -69,6 +70,7 @@ func TestCronSkips(t *testing.T) {
 }
 
 func TestCronQueues(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, sup := ruled(t, scheduled(dir, schedule.Queue, waitsForGo))
 	h := hostOf(t, sup, "cron")
@@ -81,6 +83,7 @@ func TestCronQueues(t *testing.T) {
 }
 
 func TestCronKills(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, sup := ruled(t, scheduled(dir, schedule.Kill, `echo run >> told; exec sleep 1000`))
 	h := hostOf(t, sup, "cron")
@@ -92,6 +95,7 @@ func TestCronKills(t *testing.T) {
 
 // A run that fails keeps no other from taking place.
 func TestCronFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	spec := scheduled(dir, schedule.Skip, `echo run >> told; exit 3`)
 	spec.Restart = lifecycle.RestartRule{MaxCrashes: 1}
@@ -106,6 +110,7 @@ func TestCronFails(t *testing.T) {
 // A stop suspends the schedule until a person starts the host; another schedule ends no
 // process.
 func TestCronStopsAndChanges(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	spec := scheduled(dir, schedule.Skip, `exec sleep 1000`)
 	ctx, sup := ruled(t, spec)

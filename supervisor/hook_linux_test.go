@@ -37,6 +37,7 @@ func hooked(dir string, command, pre, post string) supervisor.HostSpec {
 // Each life has one pre_start and one post_stop, in order, with the host's environment
 // and the end of the life; also after a crash, and before a stop is done.
 func TestHooksAroundEachLife(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ctx, sup := ruled(t, hooked(dir, `echo run >> told; test -e crashed || { touch crashed; exit 3; }; exec sleep 1000`,
 		`echo hello; echo pre $HOSTSUP_LIFE $NAME >> told`, `sleep 0.2; echo post $HOSTSUP_LIFE $HOSTSUP_EXIT_CODE$HOSTSUP_EXIT_SIGNAL $HOSTSUP_REASON >> told`))
@@ -60,6 +61,7 @@ func TestHooksAroundEachLife(t *testing.T) {
 
 // A pre_start that fails is a failed start, and its last line says why.
 func TestPreStartThatFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	spec := hooked(dir, `echo run >> told`, `echo no such disk; exit 3`, `echo post >> told`)
 	spec.Restart = lifecycle.RestartRule{MaxCrashes: 2}
@@ -73,6 +75,7 @@ func TestPreStartThatFails(t *testing.T) {
 // A hook over its time-out is killed; one that runs when the host is stopped, too, and
 // the stop waits for the end of it.
 func TestHooksAreKilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pre := "sleep " + unlike(2)
 	spec := hooked(dir, `echo run >> told`, `exec `+pre, `echo post >> told; sleep 1000`)
@@ -93,6 +96,7 @@ func TestHooksAreKilled(t *testing.T) {
 
 // The end of the tree waits for post_stop.
 func TestPostStopAtTheEnd(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	sup, err := supervisor.Start(context.Background(), supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(hooked(dir, `exec /bin/sleep 1000`, "", `/bin/sleep 0.3; echo post >> told`))}})
 	if err != nil {

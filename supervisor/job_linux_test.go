@@ -15,6 +15,7 @@ import (
 // A job is tried again until it succeeds, then those start that depend on it; it runs
 // again when a person wants it, and they go on.
 func TestDependentsWaitForAJob(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ctx, sup := ruled(t,
 		// The first run fails; the second waits until the test lets it go.
@@ -55,6 +56,7 @@ func TestDependentsWaitForAJob(t *testing.T) {
 // A job that fails takes those down that have waited for it, and brings them back when
 // another run succeeds.
 func TestJobThatFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ctx, sup := ruled(t,
 		supervisor.HostSpec{Name: "migrate", Job: true, Dir: dir, Command: []string{"test", "-e", "done"}, Restart: lifecycle.RestartRule{MaxCrashes: 2}},
