@@ -13,7 +13,7 @@ import (
 // what comes of it. It must be called once.
 func (c *Conn) Open(hs codec.Handshake) {
 	if w, ok := c.wire.(*fileWire); ok && w.watched {
-		w.stop = sys.OnReaderGone(w.w, c.out.lost)
+		w.watch = sys.OnReaderGone(w.w, c.out.lost)
 	}
 	c.loops.Add(2)
 	c.env.Go(func() {

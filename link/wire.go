@@ -26,11 +26,11 @@ type Wire interface {
 type fileWire struct {
 	r, w *os.File
 	in   *busypoll.Reader
-	*sys.TryWriter
+	out  *sys.TryWriter
 	sock bool
 
 	watched bool
-	stop    func() // ends the watch
+	watch   sys.Watch // of what the peer reads; its descriptor must be open until it is closed
 }
 
 // NewSocketWire returns a Wire over a connected socket.
@@ -40,7 +40,7 @@ func NewSocketWire(f *os.File) Wire { return newFileWire(f, f, true) }
 func NewPipeWire(r, w *os.File) Wire { return newFileWire(r, w, false) }
 
 func newFileWire(r, w *os.File, sock bool) *fileWire {
-	return &fileWire{r: r, w: w, in: busypoll.NewReader(r), TryWriter: sys.NewTryWriter(w, false), sock: sock}
+	return &fileWire{r: r, w: w, in: busypoll.NewReader(r), out: sys.NewTryWriter(w, false), sock: sock}
 }
 
 // NewWatchedPipeWire is NewPipeWire for a peer that may close the end that it reads from
@@ -56,10 +56,11 @@ func NewWatchedPipeWire(r, w *os.File) Wire {
 func (f *fileWire) Read(p []byte) (int, error)  { return f.in.Read(p) }
 func (f *fileWire) Write(p []byte) (int, error) { return f.w.Write(p) }
 
+func (f *fileWire) TryWrite(p []byte) (int, error) { return f.out.TryWrite(p) }
+
 func (f *fileWire) CloseWrite() error {
 	if !f.sock {
-		f.watchNoMore()
-		return f.w.Close()
+		return f.closeWriter()
 	}
 	raw, err := f.w.SyscallConn()
 	if err != nil {
@@ -72,15 +73,13 @@ func (f *fileWire) Close() error {
 	if f.sock {
 		return f.w.Close()
 	}
-	f.watchNoMore()
-	return errors.Join(f.r.Close(), ignoreClosed(f.w.Close()))
+	return errors.Join(f.r.Close(), ignoreClosed(f.closeWriter()))
 }
 
-// watchNoMore ends the watch: its descriptor must be open until then.
-func (f *fileWire) watchNoMore() {
-	if f.stop != nil {
-		f.stop()
-	}
+// closeWriter closes the pipe that is written to.
+func (f *fileWire) closeWriter() error {
+	f.watch.Close()
+	return f.w.Close()
 }
 
 func ignoreClosed(err error) error {

@@ -19,16 +19,15 @@ func TestReaderGone(t *testing.T) {
 	}
 	gone := make(chan string, 2)
 	w, r := pipe()
-	stop := OnReaderGone(w, func() { gone <- "first" })
-	defer stop()
+	defer OnReaderGone(w, func() { gone <- "first" }).Close()
 	stopped, other := pipe()
-	OnReaderGone(stopped, func() { gone <- "stopped" })()
+	OnReaderGone(stopped, func() { gone <- "stopped" }).Close()
 	if _, err := w.Write([]byte("unread")); err != nil {
 		t.Fatal(err)
 	}
 	other.Close()
 	last, second := pipe()
-	defer OnReaderGone(last, func() { gone <- "second" })()
+	defer OnReaderGone(last, func() { gone <- "second" }).Close()
 	for _, c := range []struct {
 		file *os.File
 		name string

@@ -99,23 +99,22 @@ type poller struct {
 	last    uint64     // ids are never reused: a late event finds no watch
 }
 
-func (p *poller) add(fd int, events uint32, waiter Waiter) (Watch, error) {
+func (p *poller) add(fd int, events uint32, waiter Waiter) (w Watch, err error) {
 	p.mu.Lock()
 	if p.set == nil {
-		if err := p.start(); err != nil {
-			p.mu.Unlock()
+		err = p.start()
+	}
+	if err == nil {
+		p.last++
+		w = Watch{p.last, fd, events}
+		p.waiters[w.id] = waiter
+		if err = p.control(unix.EPOLL_CTL_ADD, w); err != nil {
+			p.forget(w)
 			return Watch{}, err
 		}
 	}
-	p.last++
-	w := Watch{p.last, fd, events}
-	p.waiters[w.id] = waiter
-	if err := p.control(unix.EPOLL_CTL_ADD, w); err != nil {
-		p.forget(w)
-		return Watch{}, err
-	}
 	p.mu.Unlock()
-	return w, nil
+	return w, err
 }
 
 // control needs no lock: while there is a watch, the set is open.
