@@ -20,6 +20,7 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/scm"
@@ -33,7 +34,7 @@ import (
 // they are refused; the supervisor has no error of its own, and nothing changes for those
 // whose role does not allow it.
 func FuzzDocument(f *testing.F) {
-	for seed := range uint64(600) {
+	for seed := range uint64(require.Rounds(600, 150)) {
 		f.Add(seed, []byte(`{"method":"m","params":[1,{"a":null}]}`))
 	}
 	f.Add(uint64(1), []byte("{"))

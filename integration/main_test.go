@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -66,32 +65,15 @@ func TestMain(m *testing.M) {
 	}
 	var err error
 	if itself, err = os.Executable(); err == nil {
-		self, err = withoutRace(itself)
+		var remove func()
+		self, remove, err = leaktest.WithoutRace()
+		atEnd = append(atEnd, remove)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	leaktest.Main(tests{m})
-}
-
-// withoutRace is the program at path, built without the race detector.
-func withoutRace(path string) (string, error) {
-	if !leaktest.Race {
-		return path, nil
-	}
-	dir, err := os.MkdirTemp("", "player-")
-	if err != nil {
-		return "", err
-	}
-	atEnd = append(atEnd, func() { os.RemoveAll(dir) })
-	path = filepath.Join(dir, "integration.test")
-	cmd := exec.Command("go", "test", "-c", "-race=false", "-vet=off", "-ldflags=-w", "-o", path, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, os.Chmod(dir, 0o755)
 }
 
 // tests are all tests, and what is done after the last one, before a look at

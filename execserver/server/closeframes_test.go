@@ -8,6 +8,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 func TestCloseFramesSayWhy(t *testing.T) {
@@ -57,7 +58,7 @@ func TestEndOfTheServerIsSaidInCloseFrames(t *testing.T) {
 
 // A client whose WebSocket opens while the server begins to stop is told, too.
 func TestEndOfTheServerIsSaidToWhoJustCame(t *testing.T) {
-	for i := range 200 {
+	for i := range require.Rounds(200, 50) {
 		s := startServer(t, Options{})
 		stopped := make(chan struct{})
 		ws, _, err := websocket.Dial(t.Context(), s.URL(), nil) //nolint:bodyclose // the library closes it

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/sdk"
 	"github.com/hostsup/hostsup/sdk/undertest"
 )
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 		if err := flag.Set("test.parallel", "8"); err != nil {
 			panic(err)
 		}
-		leaktest.Main(m)
+		leaktest.Main(tests{m})
 	case name == "sdk":
 		s := sdk.New(sdk.Info{Name: "under-test", Version: "1"})
 		undertest.Add(s)
@@ -42,6 +43,27 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// hostProgram is the host under test, and plays the hosts for the rules of hostsup.
+var hostProgram string
+
+// tests are all tests with such a program: this one, whose hosts have the race detector as well, or, where
+// tests are not thorough, one without it. It is started some thousand times.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	self, err := os.Executable()
+	remove := func() {}
+	if hostProgram = self; err == nil && !require.Thorough() {
+		hostProgram, remove, err = leaktest.WithoutRace()
+	}
+	defer remove()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return t.M.Run()
+}
+
 // environ is the environment of a host under test, for which asHost has this value. With the race
 // detector it would sleep for a second before it exits, which each play would wait for.
 func environ(host string) []string { return []string{asHost + "=" + host, "GORACE=atexit_sleep_ms=0"} }
@@ -49,11 +71,7 @@ func environ(host string) []string { return []string{asHost + "=" + host, "GORAC
 // played runs the kit against this program.
 func played(t *testing.T, host, rules string, transports ...string) *Report {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Run(t.Context(), Options{Command: []string{self}, Env: environ(host), Rules: rules, Transports: transports, Timeout: 30 * time.Second})
+	r, err := Run(t.Context(), Options{Command: []string{hostProgram}, Env: environ(host), Rules: rules, Transports: transports, Timeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

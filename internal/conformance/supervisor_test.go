@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -20,10 +19,6 @@ import (
 // supervised starts the scripted host of a rule of hostsup.
 func supervised(t *testing.T, rule string) (context.Context, *supervisor.Host) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	again := lifecycle.Never
@@ -31,7 +26,7 @@ func supervised(t *testing.T, rule string) (context.Context, *supervisor.Host) {
 		again = lifecycle.OnCrash
 	}
 	sup, err := supervisor.Start(ctx, supervisor.Spec{StateDir: t.TempDir(), Groups: []supervisor.GroupSpec{supervisor.Alone(supervisor.HostSpec{
-		Name: "scripted", Command: []string{self}, Env: map[string]string{asHost: rule, "GORACE": "atexit_sleep_ms=0"}, Protocol: native.New(),
+		Name: "scripted", Command: []string{hostProgram}, Env: map[string]string{asHost: rule, "GORACE": "atexit_sleep_ms=0"}, Protocol: native.New(),
 		Restart: lifecycle.RestartRule{Policy: again}, Start: hostspec.StartRule{Lazy: true},
 	})}})
 	if err != nil {
