@@ -91,9 +91,9 @@ func ignoreClosed(err error) error {
 
 // netWire is a Wire over an accepted unix socket.
 type netWire struct {
-	*net.UnixConn
-	in *busypoll.Reader
-	*sys.TryWriter
+	c   *net.UnixConn
+	in  *busypoll.Reader
+	out *sys.TryWriter
 }
 
 // NewNetWire returns a Wire over an accepted unix socket.
@@ -101,4 +101,8 @@ func NewNetWire(c *net.UnixConn) Wire {
 	return &netWire{c, busypoll.NewReader(c), sys.NewTryWriter(c, false)}
 }
 
-func (n *netWire) Read(p []byte) (int, error) { return n.in.Read(p) }
+func (n *netWire) Read(p []byte) (int, error)     { return n.in.Read(p) }
+func (n *netWire) Write(p []byte) (int, error)    { return n.c.Write(p) }
+func (n *netWire) TryWrite(p []byte) (int, error) { return n.out.TryWrite(p) }
+func (n *netWire) CloseWrite() error              { return n.c.CloseWrite() }
+func (n *netWire) Close() error                   { return n.c.Close() }
