@@ -182,6 +182,7 @@ func TestListenRefusesAnOwnerWithoutFiles(t *testing.T) {
 
 // TestKeep removes a control socket in each way, and calls its owner again.
 func TestKeep(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a")
 	path := filepath.Join(dir, "s")
 	l := listen(t, path)

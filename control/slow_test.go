@@ -47,6 +47,7 @@ func (n *notes) String() string {
 // Callers that send or take slowly are cut off at either door, with the reason in the log,
 // and others are served as ever.
 func TestSlowCallersAreCutOff(t *testing.T) {
+	t.Parallel()
 	const big = 16 << 20
 	log := new(notes)
 	opt := control.Options{

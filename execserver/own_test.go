@@ -35,12 +35,14 @@ func ours(t *testing.T, opt server.Options) *server.Server {
 }
 
 func TestOwnWebSocket(t *testing.T) {
+	t.Parallel()
 	e := WebSocket{URL: ours(t, server.Options{}).URL()}
 	peer(t, e)
 	t.Run("extensions", func(t *testing.T) { peerExtensions(t, e) })
 }
 
 func TestOwnUnix(t *testing.T) {
+	t.Parallel()
 	s := ours(t, server.Options{Listen: "unix://" + filepath.Join(t.TempDir(), "sock")})
 	e, err := ParseEndpoint(s.URL())
 	if err != nil {
@@ -51,6 +53,7 @@ func TestOwnUnix(t *testing.T) {
 
 // TestOwnStdio starts this binary once more as a server; see TestMain.
 func TestOwnStdio(t *testing.T) {
+	t.Parallel()
 	peer(t, Program{Args: []string{os.Args[0]}, Env: []string{"PATH=/usr/bin:/bin", asServer + "=1", "GORACE=atexit_sleep_ms=0"}})
 }
 
