@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -182,7 +183,7 @@ func TestPlaceholdersComeAndGo(t *testing.T) {
 			starts++
 		}
 	})
-	kills := 60
+	kills := require.Rounds(60, 20)
 	if testing.Short() {
 		kills = 10
 	}
