@@ -145,6 +145,7 @@ type Start struct {
 	Hello codec.Hello       // opens the handshake, where the protocol has one
 
 	Launcher Launcher // starts the process; not nil
+	Resumed  bool     // the process runs already: Launcher takes it back from an earlier supervisor
 
 	// Wire returns the connection to the process, in the place of what the transport of the host has;
 	// may be nil. It is called before the process is started, and the connection is closed in any

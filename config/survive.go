@@ -23,8 +23,6 @@ func (r *reader) survives(d *hostDecl) {
 		setting, err = "extensions", errors.New("extensions end with the supervisor")
 	case h.Attach:
 		setting, err = "attach", errors.New("a host that programs share with attach is not in this version")
-	case len(d.hooks.preStart) > 0:
-		setting, err = "pre_start", errors.New("pre_start would run again for a process that is taken back; not in this version")
 	}
 	if err != nil {
 		at, set := d.at[setting]

@@ -24,6 +24,9 @@ func TestSurvive(t *testing.T) {
 			t.Errorf("%s: features %v", settings, h.Features)
 		}
 	}
+	if f, diags := Parse(source("  survive = true\n  pre_start = [\"/bin/true\"]\n"), "config.hcl", testOptions()); diags.HasErrors() || len(f.Spec.Groups[0].Hosts[0].Features) != 2 {
+		t.Errorf("with pre_start: %s", print(t, diags))
+	}
 	f, diags := Parse(source("  survive = false\n"), "config.hcl", testOptions())
 	if diags.HasErrors() || len(f.Spec.Groups[0].Hosts[0].Features) != 0 {
 		t.Errorf("without it: %s", print(t, diags))
@@ -39,7 +42,6 @@ func TestSurvive(t *testing.T) {
 		{5, "  survive = true\n  protocol = \"jsonrpc-lines\"\n  attach = true\n", "a host that programs share"},
 		{5, "  survive = true\n  protocol = \"none\"\n  kind = \"job\"\n", "a job runs to its end"},
 		{5, "  survive = true\n  protocol = \"none\"\n  sandbox {}\n", "a confined host is not in this version"},
-		{5, "  survive = true\n  protocol = \"none\"\n  pre_start = [\"/bin/true\"]\n", "pre_start would run again"},
 	} {
 		_, diags := Parse(source(c.settings), "config.hcl", testOptions())
 		got := print(t, diags)

@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/intercept/hook"
 	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/internal/poll"
 	"github.com/hostsup/hostsup/internal/sys"
@@ -63,6 +64,7 @@ type plan struct {
 	Most  int  // crashes; 0: the default
 
 	Limits policy.Limits
+	Before string // a script that is run before each process; "" without one
 }
 
 // spec returns the tree of a plan.
@@ -73,8 +75,11 @@ func (p *plan) spec() supervisor.Spec {
 		panic(err)
 	}
 	add := func(s supervisor.HostSpec) {
+		if p.Before != "" {
+			s.Features = append(s.Features, hook.PreStart{Command: []string{"/bin/sh", "-c", p.Before}})
+		}
 		if !p.Die {
-			s.Features = []supervisor.Feature{survive.Rule{}}
+			s.Features = append(s.Features, survive.Rule{})
 		}
 		s.Start.Lazy, s.Resources = p.Lazy, p.Limits
 		s.Restart = lifecycle.DefaultRestart()

@@ -68,7 +68,8 @@ func (Rule) Interceptor(ref *actors.Ref) *actors.Interceptor {
 	if h == nil {
 		h = newHost(ref)
 	}
-	return &actors.Interceptor{Name: name, Stage: actors.StageServe, Value: h, Starting: h.starting, Begin: h.begin, Changed: h.changed, Closed: h.closed}
+	// Before hooks, which must know whether the process is taken back.
+	return &actors.Interceptor{Name: name, Stage: actors.StageAdmit, Value: h, Starting: h.starting, Begin: h.begin, Changed: h.changed, Closed: h.closed}
 }
 
 // hostOf returns what keeps the lives of a host; nil without the feature.

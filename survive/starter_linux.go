@@ -33,7 +33,7 @@ type starter struct {
 
 // give has a life be started by s.
 func (s *starter) give(to *actors.Start) {
-	to.Launcher = s
+	to.Launcher, to.Resumed = s, s.resumed
 	to.Wire = func() link.Wire { return s.wire }
 	to.Opening = s.opening
 }

@@ -134,6 +134,43 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
+// TestPreStartRunsForEachProcess has it not run for a process that is taken back. One that is killed with its supervisor in the middle
+// runs once more, before the host does.
+func TestPreStartRunsForEachProcess(t *testing.T) {
+	dir := t.TempDir()
+	begun, done, wait := filepath.Join(dir, "begun"), filepath.Join(dir, "done"), filepath.Join(dir, "wait")
+	lines := func(path string) int {
+		b, _ := os.ReadFile(path)
+		return strings.Count(string(b), "\n")
+	}
+	p := &plan{State: t.TempDir(), Demo: []string{"h"}, Before: "echo >>" + begun + "; while test -e " + wait + "; do sleep 0.01; done; echo >>" + done}
+	if err := os.WriteFile(wait, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := launch(t, p)
+	poll.Until(t, 20*time.Second, "pre_start has begun", func() bool { return lines(begun) == 1 })
+	f.kill()
+	if err := os.Remove(wait); err != nil {
+		t.Fatal(err)
+	}
+	second := begin(t, p)
+	pid := second.pid("h")
+	if lines(begun) != 2 || lines(done) == 0 {
+		t.Errorf("pre_start has begun %d times, and ended %d times", lines(begun), lines(done))
+	}
+	second.kill()
+	h := host(t, next(t, p), "h")
+	if got := pidOf(t, h); got != pid || lines(begun) != 2 {
+		t.Errorf("process %d, expected %d; pre_start has begun %d times", got, pid, lines(begun))
+	}
+	if err := h.Restart(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := pidOf(t, h); got == pid || lines(begun) != 3 {
+		t.Errorf("process %d; pre_start has begun %d times", got, lines(begun))
+	}
+}
+
 // TestTakenBackOverAndOver has one process outlive many supervisors.
 func TestTakenBackOverAndOver(t *testing.T) {
 	p := &plan{State: t.TempDir(), Demo: []string{"h"}}

@@ -25,7 +25,8 @@ const DefaultTimeout = time.Minute
 // PreStart is a command that runs before the process of each life is started, as that
 // process runs: as the same user, with its environment and HOSTSUP_LIFE, in its folder, and
 // in a sandbox of its own under the same policy. If it fails, the start has failed. A stop
-// of the host ends it. It is a feature of a host, see supervisor.Feature.
+// of the host ends it. It does not run for a process that is taken back from an earlier supervisor. It is a feature
+// of a host, see supervisor.Feature.
 type PreStart struct {
 	Command []string      // a program and its arguments
 	Timeout time.Duration // then it is killed with its process tree, and has failed; default 1 min
@@ -84,6 +85,9 @@ func (p PreStart) Interceptor(host *actors.Ref) *actors.Interceptor {
 	return &actors.Interceptor{
 		Name: "pre_start", Stage: actors.StageServe,
 		Starting: func(ctx context.Context, s *actors.Start) error {
+			if s.Resumed { // it ran before the process began
+				return nil
+			}
 			running.Lock()
 			defer running.Unlock()
 			return run(ctx, host, s, "pre_start", p.Command, p.Timeout, map[string]string{})
