@@ -97,6 +97,11 @@ func (h *Host) verb(ctx actor.Context, m *verb) {
 	case VerbReset:
 		h.event(record.Event{Kind: record.KindReset, Reason: "crash window cleared"})
 		h.step(ctx, lifecycle.Reset{})
+		for _, i := range h.ref.chain.Load().list {
+			if i.Reset != nil {
+				i.Reset()
+			}
+		}
 		m.done(nil)
 		return
 	default:

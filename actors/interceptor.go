@@ -67,10 +67,13 @@ type Interceptor struct {
 	// nothing is read until that is closed or the life ends.
 	Reading func() <-chan struct{}
 
-	// Begin is called once, when the machine of the host is made, and may call [lifecycle.Resume].
+	// Begin is called once, when the machine of the host is made, and may call [lifecycle.Resume]. Changed
+	// and Reset may read the machine.
 	Begin func(*lifecycle.Host)
 	// Changed is called with each change of the host's state, in their order.
 	Changed func(t lifecycle.Transition)
+	// Reset is called when a person has cleared the crash window and the back-off.
+	Reset func()
 	// Ended is called at the end of a life, also of one that never was up, before the
 	// rules decide what follows.
 	Ended func(e LifeEnd)

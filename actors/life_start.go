@@ -140,7 +140,7 @@ func (r *Ref) Launch(s *Start, p Program) (*sandbox.Child, error) {
 // wire makes the connection; nil: the transport does.
 func openTransport(r *Ref, cmd *sandbox.Command, wire func() link.Wire) (*transport.Transport, error) {
 	o := transport.Options{Kind: r.spec().TransportInForce(), Rendezvous: r.spec().can.Rendezvous, Folders: &r.world.folders, Wire: wire}
-	if r.world.Wires != nil {
+	if wire == nil && r.world.Wires != nil {
 		o.Wire = func() link.Wire { return r.world.Wires(cmd) }
 	}
 	t, err := transport.Open(o)

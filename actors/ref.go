@@ -177,12 +177,6 @@ func (r *Ref) Env() link.Env { return r.world.env() }
 // StateDir returns the folder in which the tree of a host keeps its state; "" without one.
 func StateDir(r *Ref) string { return r.world.StateDir }
 
-// Past returns what the rules know of the lives of a host so far.
-func Past(r *Ref) lifecycle.Past {
-	m := r.snapshot().machine
-	return lifecycle.PastOf(&m)
-}
-
 // Now returns the time of day of Env.
 func (r *Ref) Now() time.Time { return r.world.now() }
 

@@ -53,6 +53,7 @@ type Host struct {
 
 	presence  presence    // of the current life
 	spawnedAt time.Time   // of the current life
+	resumes   bool        // the process of the next life was spawned before, at spawnedAt
 	again     bool        // somebody wants a start, and it has not come yet
 	againBy   By          // who that is
 	promised  bool        // the group starts the host by itself

@@ -108,7 +108,11 @@ func (s *step) begin(waits string) {
 
 // spawn makes the process of a life that nothing holds up any more.
 func (s *step) spawn() {
-	s.presence, s.spawnedAt, s.retryAt = alive, s.now, time.Time{}
+	s.presence, s.retryAt = alive, time.Time{}
+	if !s.resumes {
+		s.spawnedAt = s.now
+	}
+	s.resumes = false
 	s.silent, s.sick = false, false
 	s.do(SpawnLife{s.life})
 	if s.rules.StartTimeout > 0 {

@@ -11,13 +11,19 @@ type Past struct {
 	Life    uint64      `json:"life"`              // number of the last one
 	Crashes []time.Time `json:"crashes,omitempty"` // within the window, oldest first
 	Streak  int         `json:"streak,omitempty"`  // ends since the last healthy spell: the back-off
+
+	// Spawned is when the process of the next life was spawned, if that runs already.
+	Spawned time.Time `json:"-"`
 }
 
 // PastOf returns what is to be known of the lives of a host so far.
-func PastOf(h *Host) Past { return Past{h.life, slices.Clone(h.crashes), h.streak} }
+func PastOf(h *Host) Past {
+	return Past{Life: h.life, Crashes: slices.Clone(h.crashes), Streak: h.streak}
+}
 
 // Resume makes a new host go on where another one has ended: with the next life, its
 // crash window and its back-off.
 func Resume(h *Host, p Past) {
-	h.life, h.crashes, h.streak = p.Life, slices.Clone(p.Crashes), p.Streak
+	h.life, h.crashes, h.streak, h.spawnedAt = p.Life, slices.Clone(p.Crashes), p.Streak, p.Spawned
+	h.resumes = !p.Spawned.IsZero()
 }

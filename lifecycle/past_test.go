@@ -40,3 +40,23 @@ func TestPast(t *testing.T) {
 		t.Errorf("the old machine has changed: %+v", got)
 	}
 }
+
+// TestPastProcessKeepsItsAge has a life go on whose process was spawned before, for as long as a healthy one.
+func TestPastProcessKeepsItsAge(t *testing.T) {
+	rule := DefaultRestart()
+	now := time.Unix(100000, 0)
+	for age, want := range map[time.Duration]int{0: 3, rule.Backoff.Healthy: 1} {
+		h := NewHost(HostRules{Restart: rule}, 1, now)
+		p := Past{Life: 4, Streak: 2}
+		if age > 0 {
+			p.Spawned = now.Add(-age)
+		}
+		Resume(&h, p)
+		for _, e := range []Event{Start{By: ByTree}, Ready{Life: 5}, Ended{Life: 5, Cause: CauseExit, Status: ExitStatus{Code: 1}, Rest: RestNothing}} {
+			h, _ = h.Step(e, now)
+		}
+		if got := PastOf(&h).Streak; got != want {
+			t.Errorf("a process of %s: %d ends in a row, expected %d", age, got, want)
+		}
+	}
+}

@@ -329,6 +329,9 @@ func (c *checker) newsOf(who string, life int, params codec.Raw) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.heardNews[who]
+	if c.mayRepeat(who, life, at, last) {
+		last.n = at - 1
+	}
 	if life != last.life {
 		last.n = 0
 	}

@@ -46,11 +46,20 @@ type checker struct {
 	heardNews map[string]place // of a host: the last notification that the tree has handed on
 
 	shared shared
+
+	killedAt  []time.Time // supervisors were
+	eras      []history   // of supervisors that were killed
+	survivors map[string]*survivor
+	repeats   map[string]bool      // hosts that may say something again
+	meddled   map[string]time.Time // when somebody has last done something to a host
 }
 
 // seen is what the machine has seen of a life.
 type seen struct {
 	life    int
+	pid     int
+	left    bool      // its supervisor was killed, and no other one has it
+	failed  bool      // it has ended with an exit code or by a signal
 	greeted time.Time // the handshake; zero before
 	frozen  bool
 	thawed  time.Time // the last time
@@ -99,6 +108,7 @@ type call struct {
 	sentTo     int    // the last life to which one has seen it go
 	succeeded  bool
 	finished   bool // the process sends no more of them
+	outlived   bool // its supervisor was killed
 }
 
 func newChecker(s *story, begin time.Time) *checker {
@@ -106,6 +116,7 @@ func newChecker(s *story, begin time.Time) *checker {
 		story: s, begin: begin, hosts: make(map[string]supervisor.HostSpec), trees: make(map[string]int), lives: make(map[string]int),
 		heardOf: make(map[int]int), notes: make(map[int]place), watches: make(map[string]*watched), responses: make(map[wireID]response), sick: make(map[string]bool), heardNews: make(map[string]place), latest: make(map[string]*seen), gated: make(map[string]bool), slack: 200 * time.Millisecond,
 	}
+	c.survivors, c.repeats, c.meddled = make(map[string]*survivor), make(map[string]bool), make(map[string]time.Time)
 	c.shared.texts, c.shared.of = make(map[string]map[string]string), make(map[string]int)
 	if s.late > 0 {
 		c.slack += 20 * s.delay
@@ -161,13 +172,16 @@ func (c *checker) spawned(host string, life, pid int) {
 	if w := c.watches[host]; w != nil && w.last[onStarting] != life {
 		c.fail("%s: life %d has a process without a Starting: %v", host, life, w.last)
 	}
-	c.latest[host] = &seen{life: life}
+	c.latest[host] = &seen{life: life, pid: pid}
 }
 
 // greeted: a process has shaken hands.
 func (c *checker) greeted(host string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.latest[host] == nil {
+		return // its supervisor was killed
+	}
 	c.latest[host].greeted = time.Now()
 	if c.sick[host] {
 		c.illness(host, c.latest[host].life, true)
@@ -178,7 +192,7 @@ func (c *checker) greeted(host string) {
 func (c *checker) froze(host string, life int, on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.latest[host]; s.life == life {
+	if s := c.latest[host]; s != nil && s.life == life {
 		s.freeze(c, host, on)
 	}
 }
@@ -189,7 +203,9 @@ func (s *seen) freeze(c *checker, host string, on bool) {
 		return
 	case on:
 		c.note("%s: the process of life %d is frozen", host, s.life)
-		c.spells = append(c.spells, spell{host: host, life: s.life, from: time.Now()})
+		if !s.left {
+			c.spells = append(c.spells, spell{host: host, life: s.life, from: time.Now()})
+		}
 	default:
 		c.note("%s: the process of life %d goes on", host, s.life)
 		s.thawed = time.Now()
@@ -203,12 +219,13 @@ func (s *seen) freeze(c *checker, host string, on bool) {
 }
 
 // exited: a process has ended.
-func (c *checker) exited(host string, life int) {
+func (c *checker) exited(host string, life int, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.note("%s: the process of life %d has ended", host, life)
-	if s := c.latest[host]; s.life == life {
+	if s := c.latest[host]; s != nil && s.life == life {
 		s.freeze(c, host, false)
+		s.failed = failed
 		if s.over, s.overAt = true, time.Now(); c.sick[host] && !s.greeted.IsZero() {
 			c.illness(host, life, false)
 		}
@@ -273,6 +290,9 @@ func (a *call) asker() string {
 func (c *checker) answered(a *call, out int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if a.outlived {
+		return
+	}
 	took := time.Since(a.last)
 	c.note("call %d after %s: %d, %v", a.id, took, out, err)
 	bad := func(format string, args ...any) {

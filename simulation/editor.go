@@ -84,7 +84,7 @@ func (t *teller) attach(host, name string) {
 	t.m.next("attach "+e.id, func() {
 		defer t.doing.Done()
 		defer close(e.served)
-		err := t.sup.Attach(context.Background(), host, ours)
+		err := t.present().sup.Attach(context.Background(), host, ours)
 		_ = ours.Close()
 		t.m.turn("gone " + e.id)
 		t.check.goes(e, err)

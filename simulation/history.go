@@ -24,13 +24,49 @@ type past struct {
 	up      time.Time   // when it was last seen to run
 
 	least, most time.Duration // of the back-off
+
+	changed time.Time // when what a later supervisor remembers has changed
+	vague   bool      // it may have forgotten some of it
+	life    uint64    // the last one that began
+	resumed bool      // a life went on when its supervisor was killed
 }
 
-// events looks at the history.
-func (c *checker) events(all []supervisor.Event) {
+// events looks at the history, that of each supervisor.
+func (c *checker) events(eras []history) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	hosts := make(map[string]*past)
+	var all []supervisor.Event
+	for i, e := range eras {
+		if i > 0 {
+			for name, h := range hosts {
+				spec := c.hosts[name]
+				h.begins(e.began, c.killedAt[i-1], survives(&spec), c.slack)
+			}
+		}
+		c.eventsOf(e, hosts)
+		all = append(all, e.events...)
+	}
+	c.checkReleases(all)
+	c.checkWatches(all)
+	c.checkSurvivors(eras)
+	for _, p := range c.spells {
+		i := 0
+		for i+1 < len(eras) && !p.from.Before(eras[i+1].began) {
+			i++
+		}
+		c.noticed(p, eras[i].events)
+	}
+	for name, h := range hosts {
+		if h.state != "" && !h.state.AtRest() {
+			c.fail("%s is %s at the end", name, h.state)
+		}
+	}
+}
+
+// eventsOf looks at the history of one supervisor. hosts has what is known of each host.
+func (c *checker) eventsOf(era history, hosts map[string]*past) {
+	all := era.events
 	for i, e := range all {
 		if e.Seq != all[0].Seq+uint64(i) {
 			c.fail("event %d follows event %d", e.Seq, all[i-1].Seq)
@@ -43,11 +79,11 @@ func (c *checker) events(all []supervisor.Event) {
 		}
 		h := hosts[*e.Host]
 		if h == nil {
-			h = &past{since: c.begin}
+			h = &past{since: era.began}
 			hosts[*e.Host] = h
 		}
 		if e.Kind == "reset" {
-			h.crashes, h.streak = nil, 0
+			h.crashes, h.streak, h.changed, h.vague = nil, 0, e.Time, false
 		}
 		if from, to, ok := e.Transition(); ok {
 			c.trace = append(c.trace, fmt.Sprintf("%s event %d: %s: %s → %s (%s)", e.Time.Sub(c.begin), e.Seq, *e.Host, from, to, e.Reason))
@@ -58,16 +94,6 @@ func (c *checker) events(all []supervisor.Event) {
 					c.fail("event %d: %s starts before %s runs", e.Seq, *e.Host, d)
 				}
 			}
-		}
-	}
-	c.checkReleases(all)
-	c.checkWatches(all)
-	for _, p := range c.spells {
-		c.noticed(p, all)
-	}
-	for name, h := range hosts {
-		if h.state != "" && !h.state.AtRest() {
-			c.fail("%s is %s at the end", name, h.state)
 		}
 	}
 }
@@ -133,14 +159,17 @@ func (c *checker) transition(e supervisor.Event, h *past, from, to lifecycle.Sta
 		bad("expected one of %s", follows[from])
 	}
 	if lives(from) && !lives(to) {
+		h.changed = e.Time
 		h.ended(e.Time, from, rule.Backoff.Healthy)
 	}
 	switch to {
 	case lifecycle.Running:
-		if from == lifecycle.Starting {
+		if from == lifecycle.Starting && !h.resumed {
 			h.ready = e.Time
 		}
+		h.resumed = false
 	case lifecycle.Crashed:
+		h.changed = e.Time
 		h.crashes = append(h.crashes, e.Time)
 		for len(h.crashes) > 0 && e.Time.Sub(h.crashes[0]) >= rule.Window {
 			h.crashes = h.crashes[1:]
@@ -152,19 +181,22 @@ func (c *checker) transition(e supervisor.Event, h *past, from, to lifecycle.Sta
 		if from != lifecycle.Crashed || rule.Policy == lifecycle.Never {
 			break
 		}
-		if spent := len(h.crashes) >= rule.MaxCrashes; spent != (to == lifecycle.Failed) {
+		if spent := len(h.crashes) >= rule.MaxCrashes; !h.vague && spent != (to == lifecycle.Failed) {
 			bad("%d crashes in %s, and at most %d", len(h.crashes), rule.Window, rule.MaxCrashes)
 		}
 	case lifecycle.Starting:
 		if from == lifecycle.Restarting {
 			c.waited(e, h, bad)
 		}
-		h.begun = e.Time
+		if h.resumed = h.resumed && h.life == *e.Life; !h.resumed {
+			h.begun = e.Time
+		}
+		h.life = *e.Life
 	}
 	// A failed host that a person or retry_failed brings back has a new window. One that failed with what it
 	// needs, and is stopped with that, has spent nothing.
 	if from == lifecycle.Failed && !(to == lifecycle.Stopped && strings.HasPrefix(e.Reason, "needs ")) {
-		h.crashes, h.streak = nil, 0
+		h.crashes, h.streak, h.changed, h.vague = nil, 0, e.Time, false
 	}
 	if from.Up() {
 		h.up = e.Time
@@ -200,7 +232,7 @@ func (h *past) waits(b lifecycle.Backoff) {
 // waited looks at the back-off before a start.
 func (c *checker) waited(e supervisor.Event, h *past, bad func(string, ...any)) {
 	waited := e.Time.Sub(h.since)
-	if e.Reason == "restart" && (waited < h.least || !c.gated[*e.Host] && waited > h.most+c.slack) {
+	if e.Reason == "restart" && !h.vague && (waited < h.least || !c.gated[*e.Host] && waited > h.most+c.slack) {
 		bad("after %s, the %d. in a row; expected %s to %s", waited, h.streak, h.least, h.most)
 	}
 }

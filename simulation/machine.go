@@ -9,9 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
-	"github.com/hostsup/hostsup/supervisor"
 )
 
 // machine is what a simulated tree runs on: a kernel, and the processes that it has
@@ -26,13 +24,14 @@ type machine struct {
 	waiting  map[string]wire     // the ends of connections whose process is not started yet, by command
 	latest   map[string]*process // by host
 	full     bool                // no process can be started
-}
 
-var _ supervisor.Machine = (*machine)(nil)
+	disk  disk
+	shims map[string]*keeper // by folder
+}
 
 func newMachine(k *kernel, c *checker) *machine {
 	c.after = k.AfterFunc
-	return &machine{kernel: k, check: c, programs: make(map[string]*program), waiting: make(map[string]wire), latest: make(map[string]*process)}
+	return &machine{kernel: k, check: c, programs: make(map[string]*program), waiting: make(map[string]wire), latest: make(map[string]*process), shims: make(map[string]*keeper)}
 }
 
 // The signals that freeze a process and have it go on, by the numbers of Linux: not every
@@ -43,59 +42,52 @@ const (
 )
 
 // nameOf splits the name of a command.
-func nameOf(cmd *sandbox.Command) (host string, life int) {
-	i := strings.LastIndexByte(cmd.Name, '.')
-	life, _ = strconv.Atoi(cmd.Name[i+1:])
-	return cmd.Name[:i], life
-}
-
-// Wire implements [supervisor.Machine].
-func (m *machine) Wire(cmd *sandbox.Command) link.Wire {
-	ours, theirs := connect(m.kernel, cmd.Name)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if host, _ := nameOf(cmd); m.programs[host].serves {
-		ours.out.steady = true
-	}
-	m.waiting[cmd.Name] = theirs
-	return ours
+func nameOf(command string) (host string, life int) {
+	i := strings.LastIndexByte(command, '.')
+	life, _ = strconv.Atoi(command[i+1:])
+	return command[:i], life
 }
 
 // Kill implements [supervisor.Machine].
 func (m *machine) Kill() sandbox.Kill { return sandbox.KillGroup }
 
-// Start implements [supervisor.Machine].
-func (m *machine) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
-	host, life := nameOf(cmd)
-	time.Sleep(m.dice("start %s", cmd.Name).within(3 * time.Millisecond))
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	conn := m.waiting[cmd.Name]
-	delete(m.waiting, cmd.Name)
-	do := *m.programs[host]
-	if m.full || do.refused {
-		err := error(syscall.EAGAIN)
-		if do.refused {
-			err = syscall.EACCES
-		}
-		_ = conn.Close()
-		return nil, &sandbox.StartError{Name: cmd.Name, Step: sandbox.StepFork, Err: err}
+// refuses returns why no process of a host can be started; nil if one can. m.mu is held.
+func (t *tenant) refuses(host string) error {
+	switch {
+	case t.dead:
+		return sandbox.ErrClosed
+	case t.programs[host].refused:
+		return syscall.EACCES
+	case t.full:
+		return syscall.EAGAIN
 	}
+	return nil
+}
+
+// owner is told of the end of a process.
+type owner interface {
+	End(sandbox.Exit)
+	Vanish()
+}
+
+// spawn starts the process of a life. unique is a name that no other one has had. own returns its owner. m.mu is held.
+func (m *machine) spawn(name, unique string, conn wire, own func(pid int, p *process) owner) *process {
+	host, life := nameOf(name)
 	m.pids++
 	p := &process{
-		m: m, host: host, life: life, do: do, conn: conn, dead: make(chan struct{}),
-		dice: m.dice("process %s", cmd.Name), signals: m.dice("signals %s", cmd.Name),
+		m: m, host: host, life: life, pid: m.pids, name: unique, do: *m.programs[host], conn: conn, dead: make(chan struct{}),
+		dice: m.dice("process %s", unique), signals: m.dice("signals %s", unique),
 	}
 	p.changed = sync.NewCond(&p.mu)
-	p.Simulated = sandbox.NewSimulated(cmd, m.pids, func(_ *sandbox.Simulated, sig os.Signal) { p.signal(sig) })
+	p.owner = own(m.pids, p)
 	m.latest[host] = p
 	m.check.spawned(host, life, m.pids)
-	if do.serves {
+	if p.do.serves {
 		m.Go(p.serve)
 	} else {
 		m.Go(p.live)
 	}
-	return p.Child, nil
+	return p
 }
 
 // wait waits for d, and reports whether ctx still goes on.
@@ -127,10 +119,12 @@ func (m *machine) change(host string, f func(*program)) {
 
 // process is one process with its tree.
 type process struct {
-	*sandbox.Simulated
+	owner
 	m    *machine
 	host string
 	life int
+	pid  int
+	name string // that no other one has
 	do   program
 	conn wire
 
@@ -210,8 +204,8 @@ func (p *process) exit(e sandbox.Exit) {
 	}
 	close(p.dead)
 	_ = p.conn.Close()
-	p.m.check.exited(p.host, p.life)
-	p.m.AfterFunc(p.m.dice("end %s.%d", p.host, p.life).within(time.Millisecond), func() { p.End(e) })
+	p.m.check.exited(p.host, p.life, e.Code != 0 || e.Signal != 0)
+	p.m.AfterFunc(p.m.dice("end %s", p.name).within(time.Millisecond), func() { p.End(e) })
 }
 
 // vanish ends the rest of its tree, once the process itself can be waited for.

@@ -56,6 +56,26 @@ var mutants = []mutant{
 				i.Up(&h.up.line, then)
 			}`},
 	{"checked", "intercept/health/health.go", `case err != nil && (what == isUnhealthy`, `case err != nil && !mutant("checked") && (what == isUnhealthy`},
+	// Of hosts that outlive their supervisor.
+	{"late", "survive/starter_linux.go", `	link.Inherit(c, firstID(s.life.Epoch))`, `	if !mutant("late") {
+		link.Inherit(c, firstID(s.life.Epoch))
+	}`},
+	{"forgotten", "survive/host_linux.go", `	lifecycle.Resume(m, h.past())`, `	p := h.past()
+	if mutant("forgotten") {
+		p.Crashes = nil
+	}
+	lifecycle.Resume(m, p)`},
+	{"apart", "survive/wire_linux.go", `	w.whole = w.framing.scan(p[:n])`, `	if w.whole += uint64(n); !mutant("apart") {
+		w.whole = w.framing.scan(p[:n])
+	}`},
+	{"stranger", "survive/host_linux.go", `	left := h.left
+	if n := h.next`, `	left := h.left
+	if mutant("stranger") {
+		left = nil
+	}
+	if n := h.next`},
+	{"spell", "survive/host_linux.go", `p.Life, p.Spawned = last.Life-1, last.Started`, `p.Life, p.Spawned = last.Life-1, map[bool]time.Time{false: last.Started}[mutant("spell")]`},
+	{"unasked", "survive/host_linux.go", `	case spec.Protocol != nil && !l.Open:`, `	case spec.Protocol != nil && (!l.Open || mutant("unasked") && len(l.Opening) > 0):`},
 	// Of hosts that programs share.
 	{"renewed", "attach/documents.go", `"version": d.version, "text": d.text,
 	}})

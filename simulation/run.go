@@ -76,8 +76,8 @@ type teller struct {
 	m     *machine
 	check *checker
 	log   hclog.Logger
-	sup   *supervisor.Supervisor
 	doing sync.WaitGroup
+	reign
 
 	mu      sync.Mutex
 	editors map[string]*editor // that are attached, by name
@@ -85,27 +85,12 @@ type teller struct {
 }
 
 func (t *teller) tell() {
-	spec := supervisor.Spec{Parts: []supervisor.Part{attach.Part{}}}
 	for _, g := range t.story.groups {
-		hosts := slices.Clone(g.hosts)
-		for i := range hosts {
-			if !isShared(&hosts[i]) {
-				hosts[i].Answers = t.answers()
-				t.live(&hosts[i])
-			}
-		}
-		spec.Groups = append(spec.Groups, supervisor.GroupSpec{Name: g.name, Strategy: g.strategy, Hosts: hosts})
 		for _, h := range g.hosts {
 			t.m.programs[h.Name] = &program{think: 10 * time.Millisecond, serves: isShared(&h)}
 		}
 	}
-	system := safeactor.NewSystem(t.log)
-	t.m.dispatch(system)
-	var err error
-	t.sup, err = supervisor.Start(context.Background(), spec, supervisor.WithMachine(t.m), supervisor.WithSystem(system),
-		supervisor.WithKill(sandbox.KillGroup), supervisor.WithLogger(t.log), supervisor.WithNotifications(t.check.news))
-	if err != nil {
-		t.check.wrong("the tree does not start: %v", err)
+	if !t.supervise() {
 		return
 	}
 	for i, st := range t.story.steps {
@@ -121,6 +106,45 @@ func (t *teller) tell() {
 	t.end()
 }
 
+// supervise starts the next supervisor, and reports whether it has started.
+func (t *teller) supervise() bool {
+	e := t.reign.begin(t.m)
+	feature, part := e.survive()
+	spec := supervisor.Spec{Parts: []supervisor.Part{attach.Part{}}}
+	if t.story.outlives() && part != nil {
+		spec.Parts = append(spec.Parts, part)
+	}
+	for _, g := range t.story.groups {
+		hosts := slices.Clone(g.hosts)
+		for i := range hosts {
+			if !isShared(&hosts[i]) {
+				hosts[i].Answers = t.answers()
+				t.live(&hosts[i])
+			}
+		}
+		for i := range hosts {
+			if feature != nil && survives(&hosts[i]) {
+				hosts[i].Features = append(hosts[i].Features, feature)
+			}
+		}
+		spec.Groups = append(spec.Groups, supervisor.GroupSpec{Name: g.name, Strategy: g.strategy, Hosts: hosts})
+	}
+	system := safeactor.NewSystem(t.log)
+	t.m.dispatch(system)
+	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithMachine(e), supervisor.WithSystem(system),
+		supervisor.WithKill(sandbox.KillGroup), supervisor.WithLogger(t.log), supervisor.WithNotifications(func(n supervisor.Notification) {
+			if !e.isDead() {
+				t.check.news(n)
+			}
+		}))
+	if err != nil {
+		t.check.wrong("the tree does not start: %v", err)
+		return false
+	}
+	t.started(e, sup)
+	return true
+}
+
 // end stops the tree, and has the checker look at what was told.
 func (t *teller) end() {
 	bound := time.Second
@@ -129,10 +153,13 @@ func (t *teller) end() {
 			bound += h.Stop.Drain + h.Stop.Grace + time.Second
 		}
 	}
+	t.down.Wait()
+	e := t.present()
 	t.check.sameTexts(t.state)
+	t.check.reports(e)
 	began := time.Now()
 	t.check.stopping()
-	if err := t.sup.Stop(context.Background()); err != nil {
+	if err := e.sup.Stop(context.Background()); err != nil {
 		t.check.wrong("the stop: %v", err)
 	}
 	if took := time.Since(began); took > bound {
@@ -140,13 +167,13 @@ func (t *teller) end() {
 	}
 	t.doing.Wait()
 	time.Sleep(time.Second) // dead letters have a clock of their own
-	t.check.events(t.sup.History())
+	t.check.events(append(t.check.eras, history{e.began, e.sup.History()}))
 	t.check.end()
 }
 
 // state returns the state of a host.
 func (t *teller) state(host string) lifecycle.State {
-	h, err := t.sup.Host(host)
+	h, err := t.present().sup.Host(host)
 	if err != nil {
 		return ""
 	}
@@ -155,13 +182,26 @@ func (t *teller) state(host string) lifecycle.State {
 
 // do does one step.
 func (t *teller) do(st step) {
-	ctx := context.Background()
-	h, err := t.sup.Host(st.host)
-	if err != nil {
-		t.check.wrong("host %s: %v", st.host, err)
+	if st.verb == sigkill {
+		t.lose(st)
 		return
 	}
+	ctx := context.Background()
+	e := t.present()
+	var h *supervisor.Host
+	if e != nil {
+		var err error
+		if h, err = e.sup.Host(st.host); err != nil {
+			t.check.wrong("host %s: %v", st.host, err)
+			return
+		}
+	} else if !slices.Contains(ofProcess, st.verb) && !slices.Contains(ofProgram, st.verb) {
+		return // no supervisor runs that could be asked
+	}
 	p := t.m.process(st.host)
+	if slices.Contains(ofProcess, st.verb) || slices.Contains(ofPerson, st.verb) {
+		t.check.meddles(st.host)
+	}
 	switch {
 	case slices.Contains(ofEditor, st.verb):
 		t.editing(st)
@@ -179,6 +219,9 @@ func (t *teller) do(st step) {
 		err := f(ctx)
 		took := time.Since(began)
 		t.m.turn(st.turn)
+		if e.isDead() {
+			return
+		}
 		t.check.ordered(st.verb, st.host, took, err)
 	case slices.Contains(ofProgram, st.verb):
 		on := st.args[0] == "on"

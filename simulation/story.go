@@ -108,6 +108,9 @@ func newStory(seed uint64) *story {
 	s.converse(r, names, length)
 	s.watch(r, names, length)
 	s.share(r, length)
+	if r.IntN(4) == 0 {
+		s.outlive(r, length)
+	}
 	slices.SortStableFunc(s.steps, func(a, b step) int { return int(a.at - b.at) })
 	return s
 }
@@ -215,6 +218,7 @@ var fields = []field{
 	durationField("grace", func(h *supervisor.HostSpec) *time.Duration { return &h.Stop.Grace }),
 	durationField("drain", func(h *supervisor.HostSpec) *time.Duration { return &h.Stop.Drain }),
 	sharedField,
+	surviveField,
 }
 
 // parse reads the text of a story. Lines that begin with # are comments.

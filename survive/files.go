@@ -29,6 +29,39 @@ const (
 	suffix   = ".json"     // of the file of a life
 )
 
+// Files are the files of a state folder. Their errors are those of package os.
+type Files interface {
+	ReadFile(path string) ([]byte, error)
+	// ReadFolder returns the names of what is in a folder, in order.
+	ReadFolder(path string) ([]string, error)
+	// WriteFile writes a file that only its user may read. A reader may see a part of it.
+	WriteFile(path string, b []byte) error
+	// Rename has a file take the place of another one. A reader sees one or the other.
+	Rename(from, to string) error
+	// MakeFolder makes a folder, with those that it is in.
+	MakeFolder(path string) error
+	// RemoveFile removes a file, or a folder that is empty.
+	RemoveFile(path string) error
+}
+
+// disk is the Files of this machine.
+type disk struct{}
+
+func (disk) ReadFile(path string) ([]byte, error)  { return os.ReadFile(path) }
+func (disk) WriteFile(path string, b []byte) error { return os.WriteFile(path, b, 0o600) }
+func (disk) Rename(from, to string) error          { return os.Rename(from, to) }
+func (disk) MakeFolder(path string) error          { return os.MkdirAll(path, 0o700) }
+func (disk) RemoveFile(path string) error          { return os.Remove(path) }
+
+func (disk) ReadFolder(path string) ([]string, error) {
+	entries, err := os.ReadDir(path)
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, err
+}
+
 // life is what is kept of a life besides the record of its shim.
 type life struct {
 	Version int       `json:"version"`
@@ -51,6 +84,7 @@ type life struct {
 	Cgroups *sandbox.LastingCgroups `json:"cgroups,omitempty"`
 	Limits  policy.Limits           `json:"limits,omitzero"`
 
+	on   Files
 	path string // of this file; the folder of the shim is beside it
 }
 
@@ -58,7 +92,7 @@ type life struct {
 func (l *life) shim() string { return strings.TrimSuffix(l.path, suffix) }
 
 // save writes the file.
-func (l *life) save() error { return writeJSON(l.path, l) }
+func (l *life) save() error { return writeJSON(l.on, l.path, l) }
 
 // digest returns a checksum of all settings of a host whose change restarts it.
 func digest(s hostspec.Spec) (string, error) {
@@ -76,20 +110,20 @@ func digest(s hostspec.Spec) (string, error) {
 
 // lives returns the lives with a file or a folder in the folder of a host, the latest one first.
 // One without a file that can be read has only its number.
-func lives(dir string) []*life {
-	entries, err := os.ReadDir(dir)
+func lives(on Files, dir string) []*life {
+	names, err := on.ReadFolder(dir)
 	if err != nil {
 		return nil // without a folder no life is left
 	}
 	var out []*life
-	for _, e := range entries {
-		number, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), suffix), 10, 64)
+	for _, name := range names {
+		number, err := strconv.ParseUint(strings.TrimSuffix(name, suffix), 10, 64)
 		if err != nil || slices.ContainsFunc(out, func(l *life) bool { return l.Life == number }) {
 			continue
 		}
-		l := &life{path: filepath.Join(dir, strconv.FormatUint(number, 10)+suffix)}
-		if err := readJSON(l.path, l); err != nil || !readable(l.Version) || l.Life != number {
-			*l = life{Life: number, path: l.path}
+		l := &life{on: on, path: filepath.Join(dir, strconv.FormatUint(number, 10)+suffix)}
+		if err := readJSON(on, l.path, l); err != nil || !readable(l.Version) || l.Life != number {
+			*l = life{Life: number, on: on, path: l.path}
 		}
 		out = append(out, l)
 	}
@@ -103,9 +137,9 @@ type past struct {
 	lifecycle.Past
 }
 
-func readPast(dir string) (p lifecycle.Past, err error) {
+func readPast(on Files, dir string) (p lifecycle.Past, err error) {
 	var f past
-	err = readJSON(filepath.Join(dir, pastFile), &f)
+	err = readJSON(on, filepath.Join(dir, pastFile), &f)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
@@ -118,12 +152,15 @@ func readPast(dir string) (p lifecycle.Past, err error) {
 	return f.Past, nil
 }
 
-func writePast(dir string, p lifecycle.Past) error {
-	return writeJSON(filepath.Join(dir, pastFile), past{version, p})
+func writePast(on Files, dir string, p lifecycle.Past) error {
+	return writeJSON(on, filepath.Join(dir, pastFile), past{version, p})
 }
 
-func readJSON(path string, v any) error {
-	b, err := os.ReadFile(path)
+// forget removes what is remembered of the crashes of a host.
+func forget(on Files, dir string) { _ = on.RemoveFile(filepath.Join(dir, pastFile)) }
+
+func readJSON(on Files, path string, v any) error {
+	b, err := on.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -134,16 +171,16 @@ func readJSON(path string, v any) error {
 }
 
 // writeJSON writes a file as a whole: a reader sees all of it, or what was there before.
-func writeJSON(path string, v any) error {
+func writeJSON(on Files, path string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := on.MakeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".next", b, 0o600); err != nil {
+	if err := on.WriteFile(path+".next", b); err != nil {
 		return err
 	}
-	return os.Rename(path+".next", path)
+	return on.Rename(path+".next", path)
 }

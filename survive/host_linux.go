@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -27,9 +26,11 @@ const supported = true
 // host keeps the lives of one host, over all its configurations.
 type host struct {
 	ref *actors.Ref
+	on  Machine
 	dir string // "" without a state folder
 
-	known chan struct{} // closed when begin has found what is left
+	known   chan struct{}   // closed when begin has found what is left
+	machine *lifecycle.Host // the actor's
 
 	mu      sync.Mutex
 	taken   *kept          // the life that is taken back, until it begins
@@ -40,13 +41,13 @@ type host struct {
 	last    lifecycle.Past // was written last
 	writing bool           // a goroutine writes
 
-	file sync.Mutex // held while the file of past is changed
+	file chan struct{} // has an element while the file of past is changed: a goroutine that waits for a slow disk holds no mutex
 }
 
 // kept is a life whose process runs, or has ended without a supervisor.
 type kept struct {
 	*life
-	conn    *shim.Conn
+	conn    Conn
 	lasting *sandbox.Lasting // nil without cgroups
 }
 
@@ -56,9 +57,10 @@ func (k *kept) close() {
 	_ = k.conn.Close()
 }
 
-func newHost(ref *actors.Ref) *host {
-	h := &host{ref: ref, known: make(chan struct{})}
-	if dir := actors.StateDir(ref); dir != "" {
+func newHost(ref *actors.Ref, on machine) *host {
+	m, dir := machineOf(on, actors.StateDir(ref))
+	h := &host{ref: ref, on: m, known: make(chan struct{}), file: make(chan struct{}, 1)}
+	if dir != "" {
 		h.dir = filepath.Join(dir, folder, ref.Name())
 	}
 	return h
@@ -66,6 +68,7 @@ func newHost(ref *actors.Ref) *host {
 
 // begin has the host go on where it has ended with a supervisor before this one.
 func (h *host) begin(m *lifecycle.Host) {
+	h.machine = m
 	lifecycle.Resume(m, h.past())
 	close(h.known)
 }
@@ -75,13 +78,13 @@ func (h *host) past() lifecycle.Past {
 	if h.dir == "" {
 		return lifecycle.Past{}
 	}
-	p, err := readPast(h.dir)
+	p, err := readPast(h.on, h.dir)
 	if err != nil {
 		h.ref.Log().Warn("crashes before the start of the supervisor are forgotten", "error", err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.left = lives(h.dir)
+	h.left = lives(h.on, h.dir)
 	if len(h.left) == 0 {
 		return p
 	}
@@ -93,7 +96,7 @@ func (h *host) past() lifecycle.Past {
 		return p
 	}
 	h.taken, h.left = taken, h.left[1:]
-	p.Life = last.Life - 1 // it is the next one
+	p.Life, p.Spawned = last.Life-1, last.Started // it is the next one
 	return p
 }
 
@@ -123,7 +126,7 @@ func (h *host) open(l *life) (*kept, error) {
 	case spec.Protocol != nil && !l.Open:
 		return nil, errNotOpen
 	}
-	conn, err := connect(l.shim())
+	conn, err := connect(h.on, l.shim())
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +174,7 @@ func (l *life) remove() error {
 	if err := l.Cgroups.Remove(releaseWait); err != nil {
 		return err
 	}
-	return os.Remove(l.path)
+	return l.on.RemoveFile(l.path)
 }
 
 // dispose removes what is kept of a life whose processes have ended. If that fails, it is tried again before the next life.
@@ -188,25 +191,6 @@ func (h *host) dispose(l *life) {
 	}
 }
 
-// connect opens a shim, and waits while the supervisor before is still connected.
-func connect(dir string) (*shim.Conn, error) {
-	late := time.NewTimer(busyWait)
-	defer late.Stop()
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	for {
-		conn, err := shim.Open(dir)
-		if !errors.Is(err, shim.ErrBusy) {
-			return conn, err
-		}
-		select {
-		case <-again.C:
-		case <-late.C:
-			return nil, err
-		}
-	}
-}
-
 // waiting reports whether a life waits to be taken back, once that is known or ctx is done.
 func (h *host) waiting(ctx context.Context) bool {
 	select {
@@ -218,10 +202,13 @@ func (h *host) waiting(ctx context.Context) bool {
 	return h.taken != nil
 }
 
+// transition follows a change of the state.
+func (h *host) transition(lifecycle.Transition) { h.changed() }
+
 // changed has written what a later supervisor is to know. The number of a life that has just begun is that of
-// its file, and each crash is followed by another change at once.
-func (h *host) changed(lifecycle.Transition) {
-	p := actors.Past(h.ref)
+// its file.
+func (h *host) changed() {
+	p := lifecycle.PastOf(h.machine)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.dir == "" || h.over || same(h.want, p) {
@@ -254,15 +241,15 @@ func (h *host) write() {
 
 // writePast writes a file, unless the host is closed.
 func (h *host) writePast(p lifecycle.Past) error {
-	h.file.Lock()
-	defer h.file.Unlock()
+	h.file <- struct{}{}
+	defer func() { <-h.file }()
 	h.mu.Lock()
 	over := h.over
 	h.mu.Unlock()
 	if over {
 		return nil
 	}
-	return writePast(h.dir, p)
+	return writePast(h.on, h.dir, p)
 }
 
 func same(a, b lifecycle.Past) bool {
@@ -286,7 +273,7 @@ func (h *host) starting(ctx context.Context, s *actors.Start) error {
 	left := h.leave()
 	h.mu.Unlock()
 	for i, l := range left {
-		if err := end(ctx, l); err != nil {
+		if err := end(ctx, h.on, l); err != nil {
 			h.mu.Lock() // for the next try, after this life
 			h.left, h.taken = left[i:], taken
 			h.mu.Unlock()
@@ -348,7 +335,7 @@ func (h *host) life(spec *hostspec.Spec, number uint64) (*life, error) {
 	}
 	return &life{
 		Version: version, Life: number, Digest: sum, Started: h.ref.Now(), Signal: spec.Stop.Signal, Grace: spec.Stop.Grace,
-		path: filepath.Join(h.dir, fmt.Sprint(number)+suffix),
+		on: h.on, path: filepath.Join(h.dir, fmt.Sprint(number)+suffix),
 	}, nil
 }
 
@@ -363,11 +350,11 @@ func (h *host) closed() {
 		return
 	}
 	h.ref.Background(func() { // ends when the shims have
-		h.file.Lock()
-		forget(h.dir) // nothing is written any more
-		h.file.Unlock()
+		h.file <- struct{}{}
+		forget(h.on, h.dir) // nothing is written any more
+		<-h.file
 		for _, l := range left {
-			if err := end(context.Background(), l); err != nil {
+			if err := end(context.Background(), h.on, l); err != nil {
 				h.ref.Log().Error("a process that has outlived its supervisor is not ended", "life", l.Life, "error", err)
 			}
 		}
@@ -380,8 +367,8 @@ func (h *host) tidy() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over {
-		_ = os.Remove(h.dir)
-		_ = os.Remove(filepath.Dir(h.dir)) // of the last host
+		_ = h.on.RemoveFile(h.dir)
+		_ = h.on.RemoveFile(filepath.Dir(h.dir)) // of the last host
 	}
 }
 
@@ -389,8 +376,8 @@ func (h *host) tidy() {
 const releaseWait = lifecycle.KillWait
 
 // end ends the process of a life, as its host is stopped, and removes what is kept of it.
-func end(ctx context.Context, l *life) error {
-	conn, err := connect(l.shim())
+func end(ctx context.Context, on Machine, l *life) error {
+	conn, err := connect(on, l.shim())
 	switch {
 	case errors.Is(err, shim.ErrGone):
 	case errors.Is(err, shim.ErrNotReady): // it is ending
@@ -404,7 +391,7 @@ func end(ctx context.Context, l *life) error {
 			return err
 		}
 	}
-	if err := removed(l.shim()); err != nil {
+	if err := removed(on, l.shim()); err != nil {
 		return err
 	}
 	if err := l.remove(); !errors.Is(err, fs.ErrNotExist) {
@@ -414,7 +401,7 @@ func end(ctx context.Context, l *life) error {
 }
 
 // stop asks the command to end, and waits for that as long as its host gives it.
-func stop(ctx context.Context, conn *shim.Conn, l *life) {
+func stop(ctx context.Context, conn Conn, l *life) {
 	if l.Signal == 0 || conn.CloseInput() != nil || conn.Signal(l.Signal) != nil {
 		return
 	}
@@ -425,24 +412,5 @@ func stop(ctx context.Context, conn *shim.Conn, l *life) {
 	case <-conn.Lost():
 	case <-grace.C:
 	case <-ctx.Done():
-	}
-}
-
-// removed waits until no process holds the folder of a shim that has ended, and removes it.
-func removed(dir string) error {
-	late := time.NewTimer(releaseWait)
-	defer late.Stop()
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	for {
-		err := shim.Remove(dir)
-		if !errors.Is(err, shim.ErrBusy) {
-			return err
-		}
-		select {
-		case <-again.C:
-		case <-late.C:
-			return err
-		}
 	}
 }

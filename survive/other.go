@@ -14,11 +14,20 @@ const supported = false
 // host does nothing: no host survives here.
 type host struct{}
 
-func newHost(*actors.Ref) *host { return &host{} }
+// Machine has the files of the state folder.
+type Machine interface{ Files }
+
+// machine is that of a Rule and a Part.
+type machine struct{}
+
+func machineOf(_ machine, stateDir string) (Machine, string) { return disk{}, stateDir }
+
+func newHost(*actors.Ref, machine) *host { return &host{} }
 
 func (*host) begin(*lifecycle.Host)                         {}
-func (*host) changed(lifecycle.Transition)                  {}
+func (*host) transition(lifecycle.Transition)               {}
+func (*host) changed()                                      {}
 func (*host) closed()                                       {}
 func (*host) waiting(context.Context) bool                  { return false }
 func (*host) starting(context.Context, *actors.Start) error { return (Rule{}).Validate(nil) }
-func end(context.Context, *life) error                      { return nil }
+func end(context.Context, Machine, *life) error             { return nil }

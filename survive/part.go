@@ -16,7 +16,7 @@ import (
 // Part ends the processes of a supervisor before this one whose hosts are not in the configuration any
 // more, or do not have the feature [Rule] any more, and has hosts that start at their first call taken back
 // at once. It is one of supervisor.Spec.Parts.
-type Part struct{}
+type Part struct{ on machine }
 
 var _ supervisor.Part = Part{}
 
@@ -29,14 +29,17 @@ func (Part) Validate() error { return nil }
 // Open implements [supervisor.Part]. It waits until the process of a host has ended that has no Rule any
 // more, so that the host does not run twice. The error of a state folder of a newer version wraps [ErrVersion]: no
 // process is touched, so that the newer version can take them back.
-func (Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
-	if t.StateDir == "" {
+func (r Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
+	on, dir := machineOf(r.on, t.StateDir)
+	if dir == "" {
 		return &supervisor.Opened{}, nil
 	}
-	if err := Check(t.StateDir); err != nil {
-		return nil, err
+	if t.StateDir != "" {
+		if err := Check(t.StateDir); err != nil {
+			return nil, err
+		}
 	}
-	p := &part{dir: filepath.Join(t.StateDir, folder), log: t.Log.Named(name)}
+	p := &part{on: on, dir: filepath.Join(dir, folder), log: t.Log.Named(name)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	survives := map[string]bool{}
 	for _, g := range t.Groups {
@@ -44,13 +47,12 @@ func (Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
 			survives[h.Name] = slices.ContainsFunc(supervisor.FeaturesOf(h), func(f supervisor.Feature) bool { _, is := f.(Rule); return is })
 		}
 	}
-	entries, err := os.ReadDir(p.dir)
+	hosts, err := on.ReadFolder(p.dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		p.log.Warn("processes of a supervisor before this one are not looked for", "error", err)
 	}
 	var first sync.WaitGroup
-	for _, e := range entries {
-		host := e.Name()
+	for _, host := range hosts {
 		stays, configured := survives[host]
 		switch {
 		case stays:
@@ -66,6 +68,7 @@ func (Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
 
 // part is a Part of one tree.
 type part struct {
+	on     Machine
 	dir    string
 	log    hclog.Logger
 	ctx    context.Context // ends with the tree: processes are not waited for then
@@ -76,17 +79,17 @@ type part struct {
 // end ends the processes of a host and forgets it.
 func (p *part) end(host string) {
 	dir := filepath.Join(p.dir, host)
-	left := lives(dir)
+	left := lives(p.on, dir)
 	for _, l := range left {
-		if err := end(p.ctx, l); err != nil {
+		if err := end(p.ctx, p.on, l); err != nil {
 			p.log.Error("a process that has outlived its supervisor is not ended", "host", host, "life", l.Life, "error", err)
 			return
 		}
 		p.log.Info("ended: its host is not in the configuration, or does not survive any more", "host", host, "life", l.Life)
 	}
-	forget(dir)
-	_ = os.Remove(dir)   // which is empty, unless another program has put something there
-	_ = os.Remove(p.dir) // of the last host
+	forget(p.on, dir)
+	_ = p.on.RemoveFile(dir)   // which is empty, unless another program has put something there
+	_ = p.on.RemoveFile(p.dir) // of the last host
 }
 
 func (p *part) added(host *supervisor.Host) error {
@@ -106,6 +109,3 @@ func (p *part) close() error {
 	p.ending.Wait()
 	return nil
 }
-
-// forget removes what is remembered of the crashes of a host.
-func forget(dir string) { _ = os.Remove(filepath.Join(dir, pastFile)) }

@@ -14,7 +14,7 @@ import (
 // Rule is the feature of a host that outlives its supervisor. It needs Linux, a tree with a state
 // folder and a [Part], transport stdio or no protocol, and a host that is
 // not confined; otherwise the host does not start, and the reason is an [ErrUnfit].
-type Rule struct{}
+type Rule struct{ on machine }
 
 var _ supervisor.Feature = Rule{}
 
@@ -63,13 +63,15 @@ func Fit(s *hostspec.Spec) (setting string, err error) {
 }
 
 // Interceptor implements supervisor.Feature.
-func (Rule) Interceptor(ref *actors.Ref) *actors.Interceptor {
+func (r Rule) Interceptor(ref *actors.Ref) *actors.Interceptor {
 	h := hostOf(ref)
 	if h == nil {
-		h = newHost(ref)
+		h = newHost(ref, r.on)
 	}
 	// Before hooks, which must know whether the process is taken back.
-	return &actors.Interceptor{Name: name, Stage: actors.StageAdmit, Value: h, Starting: h.starting, Begin: h.begin, Changed: h.changed, Closed: h.closed}
+	return &actors.Interceptor{
+		Name: name, Stage: actors.StageAdmit, Value: h, Starting: h.starting, Begin: h.begin, Changed: h.transition, Reset: h.changed, Closed: h.closed,
+	}
 }
 
 // hostOf returns what keeps the lives of a host; nil without the feature.

@@ -100,7 +100,7 @@ func (s *starter) start(cmd *sandbox.Command) error {
 		Most:   s.host.ref.Spec().Limits.WithDefaults().Frame + 4*link.Limit,
 		Cgroup: entry.Tree, Enter: entry.Write, Limits: entry.Most,
 	}
-	if s.wire.conn, err = shim.Start(o); err != nil {
+	if s.wire.conn, err = s.host.on.Start(o); err != nil {
 		return fail(path, err)
 	}
 	return nil
@@ -152,7 +152,7 @@ func (s *starter) abandon() {
 func (s *starter) child(cmd *sandbox.Command) (*sandbox.Child, error) {
 	conn := s.wire.conn
 	r := conn.Record()
-	outputs := []*shim.Stream{2: conn.Stderr()}
+	outputs := []Stream{2: conn.Stderr()}
 	if s.host.ref.Spec().Protocol == nil {
 		outputs[1] = conn.Stdout()
 	}
@@ -201,7 +201,7 @@ func gone(err error) error {
 
 // copyOutput copies a stream to a pipe until its end, or that of the shim. Bytes are acknowledged when they
 // are in the pipe.
-func copyOutput(to *os.File, from *shim.Stream) {
+func copyOutput(to *os.File, from Stream) {
 	open := true
 	offset := from.From()
 	defer func() {
@@ -280,27 +280,7 @@ func (s *starter) hunt() {
 		s.lasting.Empty(releaseWait)
 		return
 	}
-	r := s.wire.conn.Record()
-	late := time.NewTimer(releaseWait)
-	defer late.Stop()
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	for {
-		// The number of a group is not given again while the group has members.
-		pids, err := sys.GroupMembers(r.Command.PID)
-		if err != nil || len(pids) == 0 {
-			return
-		}
-		if st, err := sys.ReadStat(r.Command.PID); err == nil && st.Start != r.Command.Start {
-			return
-		}
-		_ = sys.Kill(-r.Command.PID, syscall.SIGKILL)
-		select {
-		case <-again.C:
-		case <-late.C:
-			return
-		}
-	}
+	s.host.on.Hunt(s.wire.conn.Record())
 }
 
 // firstID returns the first id of the requests of a supervisor, given how many have had the life before.

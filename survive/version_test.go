@@ -45,7 +45,7 @@ func goldenLife(t *testing.T, path string) *life {
 			{Kind: codec.Response, ID: 1, Result: codec.Raw(`{"version":1}`), Size: 33},
 			{Kind: codec.Notification, Method: "ready", Params: codec.Raw("null"), Trace: codec.Trace{Parent: "00-1-2-01"}},
 		},
-		path: path,
+		on: disk{}, path: path,
 	}
 }
 
@@ -67,7 +67,7 @@ func TestStateOfThisVersion(t *testing.T) {
 	if err := goldenLife(t, filepath.Join(dir, "7"+suffix)).save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := writePast(dir, goldenPast()); err != nil {
+	if err := writePast(disk{}, dir, goldenPast()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"7" + suffix, pastFile} {
@@ -92,13 +92,13 @@ func TestStateOfEachVersion(t *testing.T) {
 			t.Error(err)
 		}
 		dir := filepath.Join(golden(v), folder, goldenHost)
-		p, err := readPast(dir)
+		p, err := readPast(disk{}, dir)
 		if err != nil || !reflect.DeepEqual(p, goldenPast()) {
 			t.Errorf("version %d: %+v, %v", v, p, err)
 		}
 		want := goldenLife(t, filepath.Join(dir, "7"+suffix))
 		want.Version = v
-		if got := lives(dir); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+		if got := lives(disk{}, dir); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 			t.Errorf("version %d:\ngot  %+v\nwant %+v", v, got, want)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // wire is the connection to a host by way of its shim. conn is set before the first use but
 // for Close. The other fields are those of the read loop.
 type wire struct {
-	conn *shim.Conn
+	conn Conn
 	life *life
 
 	framing framing // nil without a protocol
