@@ -15,6 +15,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/survive"
 )
 
 const shipped = "../config.hcl"
@@ -36,6 +37,7 @@ var sameSpec = cmp.Options{
 		return a.Name() == b.Name()
 	}),
 	cmpopts.EquateEmpty(),
+	cmpopts.EquateComparable(survive.Rule{}, survive.Part{}),
 	cmpopts.IgnoreUnexported(File{}),
 }
 
