@@ -234,7 +234,7 @@ func TestRolesOfAllRoutes(t *testing.T) {
 	h.OnInspect = func(ctx context.Context) (*supervisor.Inspection, error) { change("inspect"); return inspect(ctx) }
 	sup.Live, h.Said = nil, nil
 
-	addr := console(t, sup, control.Options{Configuration: changing(change), Samples: sampled(), Metrics: figures}, control.Access{})
+	addr := console(t, sup, control.Options{Configuration: changing(change), Upgrader: upgrading(change), Samples: sampled(), Metrics: figures}, control.Access{})
 	seen := 0
 	for path, ops := range doc.doc["paths"].(map[string]any) {
 		for method, op := range ops.(map[string]any) {
@@ -242,7 +242,7 @@ func TestRolesOfAllRoutes(t *testing.T) {
 			seen++
 			least := control.Role(op["security"].([]any)[0].(map[string]any)["token"].([]any)[0].(string))
 			id := op["operationId"].(string)
-			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "answer": `{"dismiss":true}`, "actInView": `{"action":"show"}`, "writeSourceControl": `{"accept":true}`, "runTests": `{}`, "decorations": `{"uris":["file:///x"]}`, "timeline": `{"uri":"file:///x"}`, "originals": `{"uri":"file:///x"}`, "language": `{"query":{"feature":"hover"}}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x.hcl"}`}[id]
+			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "answer": `{"dismiss":true}`, "actInView": `{"action":"show"}`, "writeSourceControl": `{"accept":true}`, "runTests": `{}`, "decorations": `{"uris":["file:///x"]}`, "timeline": `{"uri":"file:///x"}`, "originals": `{"uri":"file:///x"}`, "language": `{"query":{"feature":"hover"}}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "upgrade": "{}", "addHosts": `{"path":"/x.hcl"}`}[id]
 			at := strings.NewReplacer("{host}", "ts", "{id}", "golang.go", "{verb}", "disable").Replace(path)
 			if id == "logs" || id == "allLogs" {
 				at += "?n=1"
@@ -274,6 +274,14 @@ func TestRolesOfAllRoutes(t *testing.T) {
 	if seen < 20 {
 		t.Errorf("only %d operations", seen)
 	}
+}
+
+// upgrading is an Upgrader that tells what it does.
+type upgrading func(what string)
+
+func (u upgrading) Upgrade(_ context.Context, path string, drain time.Duration) (*control.Upgraded, error) {
+	u(fmt.Sprint("upgrade ", path, drain))
+	return &control.Upgraded{From: "v1", To: "v2", PID: 2, Pause: 0.25, Stayed: []string{"ts"}}, nil
 }
 
 // figures stands for what package metrics serves.

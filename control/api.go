@@ -65,6 +65,7 @@ func operations() []operation {
 		{http.MethodPost, "/tests/runs/{id}/cancel", "cancelTestRun", RoleFull, "Cancels a run of tests.", reply((*Server).cancelTestRun)},
 		{http.MethodPost, "/plan", "plan", RoleOperate, "Compares the tree with its configuration, or with another file, and changes nothing.", reply((*Server).plan)},
 		{http.MethodPost, "/reload", "reload", RoleOperate, "Loads the configuration and changes what differs.", reply((*Server).reload)},
+		{http.MethodPost, "/upgrade", "upgrade", RoleFull, "Has a process of another version, or of the same, take over from the supervisor.", reply((*Server).upgrade)},
 		{http.MethodPost, "/hosts", "addHosts", RoleFull, "Adds the hosts of a file beside those of the configuration.", reply((*Server).addHosts)},
 		{http.MethodDelete, "/hosts/{host}", "removeHost", RoleFull, "Stops a host and takes it out.", reply((*Server).removeHost)},
 

@@ -65,6 +65,8 @@ const (
 
 	InvalidConfig Class = "invalid_configuration" // the file of the supervisor is not valid
 
+	NotReplaced Class = "not_replaced" // the process that was to take over from the supervisor does not, and the supervisor goes on
+
 	NoSupervisor Class = "no_supervisor" // client: no process listens at the socket
 	Disconnected Class = "disconnected"  // client: the supervisor went away before it answered
 )
@@ -118,6 +120,7 @@ var classes = []struct {
 	{Invalid, http.StatusBadRequest, supervisor.ErrUnsendable},
 	{NameTaken, http.StatusConflict, supervisor.ErrNameTaken},
 	{InvalidConfig, http.StatusUnprocessableEntity, nil},
+	{NotReplaced, http.StatusBadGateway, nil},
 	{Forbidden, http.StatusForbidden, nil},
 	{Unauthorized, http.StatusUnauthorized, nil},
 	{Unknown, http.StatusNotFound, nil},

@@ -93,6 +93,7 @@ func (d *door) opened(ctx context.Context, c net.Conn) context.Context {
 func (d *door) changed(_ net.Conn, state http.ConnState) {
 	if state == http.StateClosed {
 		d.conns.Add(-1)
+		d.server.connClosed()
 	}
 }
 
@@ -111,6 +112,7 @@ func (d *door) handle(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if t.upgraded {
 			d.conns.Add(-1)
+			s.connClosed()
 			return
 		}
 		t.endBody(r)

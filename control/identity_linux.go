@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
@@ -42,9 +43,7 @@ func takeIdentity(name string) (held io.Closer, pid int, err error) {
 	for range 3 { // its owner may be about to end
 		l, err := net.ListenUnix("unix", addr)
 		if err == nil {
-			id := &identity{l: l, done: make(chan struct{})}
-			go id.serve()
-			return id, 0, nil
+			return hold(l), 0, nil
 		}
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return nil, 0, err
@@ -67,6 +66,55 @@ func takeIdentity(name string) (held io.Closer, pid int, err error) {
 type identity struct {
 	l    *net.UnixListener
 	done chan struct{}
+
+	mu     sync.Mutex
+	paused chan struct{} // closed when it goes on; nil: it is not paused
+}
+
+// pause stops or resumes accepting connections.
+func (i *identity) pause(on bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if on == (i.paused != nil) {
+		return
+	}
+	if on {
+		i.paused = make(chan struct{})
+	}
+	PauseListener(i.l, on)
+	if !on {
+		close(i.paused)
+		i.paused = nil
+	}
+}
+
+// awaitResume waits while the identity is paused.
+func (i *identity) awaitResume() {
+	i.mu.Lock()
+	paused := i.paused
+	i.mu.Unlock()
+	if paused != nil {
+		<-paused
+	}
+}
+
+// hold keeps the identity for which l listens.
+func hold(l *net.UnixListener) io.Closer {
+	id := &identity{l: l, done: make(chan struct{})}
+	go id.serve()
+	return id
+}
+
+// File returns the open file of the identity.
+func (i *identity) File() (*os.File, error) { return i.l.File() }
+
+// listenAgain has callers see the credentials of this process.
+func (i *identity) listenAgain() error {
+	raw, err := i.l.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return listenAgain(raw)
 }
 
 // serve accepts connections, so that callers can see the owner's credentials.
@@ -74,6 +122,10 @@ func (i *identity) serve() {
 	defer close(i.done)
 	for {
 		c, err := i.l.Accept()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			i.awaitResume()
+			continue
+		}
 		if err != nil {
 			return
 		}
@@ -83,6 +135,7 @@ func (i *identity) serve() {
 
 // Close releases the identity.
 func (i *identity) Close() error {
+	i.pause(false)
 	err := i.l.Close()
 	<-i.done
 	return err

@@ -2,8 +2,13 @@
 
 package control
 
-import "io"
+import (
+	"io"
+	"net"
+)
 
 // Without abstract sockets there is only the lock file.
 func identityOf(string) string                    { return "" }
 func takeIdentity(string) (io.Closer, int, error) { return nil, 0, nil }
+
+func hold(l *net.UnixListener) io.Closer { return l }

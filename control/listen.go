@@ -44,6 +44,7 @@ type Listener struct {
 	identity io.Closer // nil where the system has no identities
 	known    string    // what the identity stands for
 	closed   bool
+	borrowed bool  // its files are those of another process, until Own
 	err      error // of Close
 }
 
@@ -277,8 +278,8 @@ func (l *Listener) Keep(ctx context.Context, report func(what string, err error)
 func (l *Listener) restore() (what string, over bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return "", true, nil
+	if l.closed || l.borrowed {
+		return "", l.closed, nil
 	}
 	switch lock, socket := l.holdsLock(), l.holdsSocket(); {
 	case lock && socket:
@@ -304,12 +305,12 @@ func (l *Listener) Close() error {
 	l.closed = true
 	if l.cur != nil {
 		l.err = l.cur.Close()
-		if l.holdsSocket() {
+		if !l.borrowed && l.holdsSocket() {
 			l.err = errors.Join(l.err, os.Remove(l.path))
 		}
 	}
 	if l.lock != nil {
-		if l.holdsLock() {
+		if !l.borrowed && l.holdsLock() {
 			l.err = errors.Join(l.err, os.Remove(l.lockPath()))
 		}
 		l.err = errors.Join(l.err, l.lock.Close())

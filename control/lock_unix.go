@@ -41,14 +41,40 @@ func lockFile(path string) (f *os.File, pid int, err error) {
 		}
 		_ = f.Close()
 	}
-	err = f.Truncate(0)
-	if err == nil {
-		_, err = fmt.Fprintf(f, "%d\n", os.Getpid())
-	}
-	if err != nil {
+	if err := writeOwner(f); err != nil {
 		return nil, 0, errors.Join(err, os.Remove(path), f.Close())
 	}
 	return f, os.Getpid(), nil
+}
+
+// writeOwner writes the id of this process into a lock file.
+func writeOwner(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
+	return err
+}
+
+// sameFile returns another descriptor of an open file.
+func sameFile(f *os.File) (*os.File, error) {
+	fd, err := sys.Dup(f)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// backlog is how many connections may wait to be accepted; the system has a limit of its own.
+const backlog = 1<<16 - 1
+
+// listenAgain has those who connect to a socket see the credentials of this process.
+func listenAgain(c syscall.RawConn) error {
+	var err error
+	if e := c.Control(func(fd uintptr) { err = os.NewSyscallError("listen", syscall.Listen(int(fd), backlog)) }); e != nil {
+		return e
+	}
+	return err
 }
 
 // ownerOnly gives a socket mode 0600 before it is bound, so that it never exists

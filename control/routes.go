@@ -37,6 +37,15 @@ func (s *Server) run(op *operation, w http.ResponseWriter, r *http.Request) erro
 	if err := op.allow(r); err != nil {
 		return err
 	}
+	instead, leave, err := s.gate.enter(r.Context(), op)
+	if err != nil {
+		return err
+	}
+	if instead != nil {
+		instead.ServeHTTP(w, r)
+		return nil
+	}
+	defer leave()
 	if c := callerOf(r.Context()); c.token != "" && op.role != RoleRead {
 		s.opt.Logger.Info("a caller of the console changes something", "token", c.token, "operation", op.name, "path", r.URL.Path, "from", r.RemoteAddr)
 	}
@@ -103,7 +112,7 @@ func closed() *Error { return &Error{Class: Closed, Message: "the supervisor is 
 
 // fail responds with err.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	e := describe(err, nil)
+	e := s.gate.cutOff(describe(err, nil))
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):

@@ -23,6 +23,7 @@ type Options struct {
 	Logger  hclog.Logger // nil: none
 	// Configuration is what loads the supervisor's file again. nil: nothing does.
 	Configuration Configuration
+	Upgrader      Upgrader                 // nil: the supervisor cannot be replaced while it runs
 	Console       Console                  // where ServeConsole listens
 	Serves        []supervisor.ServeStatus // shown in the status
 	Samples       *samples.Store           // figures of the last hour; nil: none are kept
@@ -52,9 +53,11 @@ type Server struct {
 	ctx      context.Context // of every request; ends with Close
 	cancel   context.CancelFunc
 	handlers sync.WaitGroup
+	gate     gate
 
-	mu    sync.Mutex
-	doors []*door
+	mu     sync.Mutex
+	doors  []*door
+	closed chan struct{} // closed, and replaced, when a connection has ended
 }
 
 // NewServer makes a server for sup. It starts nothing.
@@ -74,7 +77,7 @@ func NewServer(sup Supervisor, opt Options) *Server {
 	if opt.MaxConns <= 0 {
 		opt.MaxConns = defaultMaxConns()
 	}
-	s := &Server{sup: sup, opt: opt}
+	s := &Server{sup: sup, opt: opt, closed: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mux = s.routes()
 	return s

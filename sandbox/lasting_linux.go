@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -187,6 +188,7 @@ type Lasting struct {
 	bounds  *bounds
 	sample  int64 // the limit of memory that is sampled; 0: it is not
 	held    *held // of the child; nil before Bind, and without limits
+	left    atomic.Bool
 }
 
 // Entry is what a process needs to be born in the cgroups of a [Lasting], and to have its limits.
@@ -243,9 +245,17 @@ func (t *Lasting) Holds(pid int) bool {
 	})
 }
 
-// Kill kills all processes of the tree. Without a cgroup for it it does nothing.
+// Leave leaves the processes of the tree to another supervisor: Kill, and a kill of the child, do nothing from then
+// on. It does nothing for a nil t.
+func (t *Lasting) Leave() {
+	if t != nil {
+		t.left.Store(true)
+	}
+}
+
+// Kill kills all processes of the tree. Without a cgroup for it, and after Leave, it does nothing.
 func (t *Lasting) Kill() error {
-	if !t.HasTree() {
+	if !t.HasTree() || t.left.Load() {
 		return nil
 	}
 	return sys.KillCgroup(sys.AtCWD, t.cgroups.Tree)

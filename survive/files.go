@@ -94,6 +94,33 @@ func (l *life) shim() string { return strings.TrimSuffix(l.path, suffix) }
 // save writes the file.
 func (l *life) save() error { return writeJSON(l.on, l.path, l) }
 
+// hostDir returns the folder of a host in a state folder.
+func hostDir(stateDir, host string) string { return filepath.Join(stateDir, folder, host) }
+
+// Errors of check.
+var (
+	errChanged = errors.New("the host is configured otherwise now")
+	errNotOpen = errors.New("it was starting when the supervisor ended")
+)
+
+// check returns why the life cannot go on with a configuration.
+func (l *life) check(spec *hostspec.Spec) error {
+	want, err := digest(*spec)
+	if err != nil {
+		return err
+	}
+	if _, err := Fit(spec); err != nil {
+		return err
+	}
+	switch {
+	case l.Digest != want:
+		return errChanged
+	case spec.Protocol != nil && !l.Open:
+		return errNotOpen
+	}
+	return nil
+}
+
 // digest returns a checksum of all settings of a host whose change restarts it.
 func digest(s hostspec.Spec) (string, error) {
 	protocol := ""

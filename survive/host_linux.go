@@ -36,6 +36,8 @@ type host struct {
 	taken   *kept          // the life that is taken back, until it begins
 	left    []*life        // to be ended before a life begins
 	next    *starter       // of the life that is given it, until its process is asked for
+	current *starter       // of the process that runs
+	going   bool           // another supervisor takes over the process that runs
 	over    bool           // closed
 	want    lifecycle.Past // is to be written
 	last    lifecycle.Past // was written last
@@ -61,7 +63,7 @@ func newHost(ref *actors.Ref, on machine) *host {
 	m, dir := machineOf(on, actors.StateDir(ref))
 	h := &host{ref: ref, on: m, known: make(chan struct{}), file: make(chan struct{}, 1)}
 	if dir != "" {
-		h.dir = filepath.Join(dir, folder, ref.Name())
+		h.dir = hostDir(dir, ref.Name())
 	}
 	return h
 }
@@ -103,28 +105,14 @@ func (h *host) past() lifecycle.Past {
 // busyWait bounds how long a shim may take to notice that the supervisor before has ended.
 const busyWait = 5 * time.Second
 
-// Errors of open.
-var (
-	errChanged = errors.New("the host is configured otherwise now")
-	errNotOpen = errors.New("it was starting when the supervisor ended")
-	errLeft    = errors.New("it has left its cgroups")
-)
+// errLeft is an error of open.
+var errLeft = errors.New("it has left its cgroups")
 
 // open connects to the shim of a life, if that can go on.
 func (h *host) open(l *life) (*kept, error) {
 	spec := h.ref.Spec().Spec
-	want, err := digest(spec)
-	if err != nil {
+	if err := l.check(&spec); err != nil {
 		return nil, err
-	}
-	if _, err := Fit(&spec); err != nil {
-		return nil, err
-	}
-	switch {
-	case l.Digest != want:
-		return nil, errChanged
-	case spec.Protocol != nil && !l.Open:
-		return nil, errNotOpen
 	}
 	conn, err := connect(h.on, l.shim())
 	if err != nil {
@@ -203,7 +191,12 @@ func (h *host) waiting(ctx context.Context) bool {
 }
 
 // transition follows a change of the state.
-func (h *host) transition(lifecycle.Transition) { h.changed() }
+func (h *host) transition(t lifecycle.Transition) {
+	if t.To == lifecycle.Stopping {
+		h.leaving()
+	}
+	h.changed()
+}
 
 // changed has written what a later supervisor is to know. The number of a life that has just begun is that of
 // its file.
@@ -211,7 +204,7 @@ func (h *host) changed() {
 	p := lifecycle.PastOf(h.machine)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.dir == "" || h.over || same(h.want, p) {
+	if h.dir == "" || h.over || h.going || same(h.want, p) {
 		return
 	}
 	h.want = p
@@ -266,6 +259,10 @@ func (h *host) starting(ctx context.Context, s *actors.Start) error {
 		return err
 	}
 	h.mu.Lock()
+	if h.going {
+		h.mu.Unlock()
+		return errGoing
+	}
 	var taken *kept
 	if h.taken != nil && h.taken.Life == s.Life {
 		taken, h.taken = h.taken, nil
@@ -282,14 +279,15 @@ func (h *host) starting(ctx context.Context, s *actors.Start) error {
 	}
 	next := &starter{host: h, tree: s.Launcher.Kill() == sandbox.KillCgroup}
 	if taken != nil {
-		next.life, next.wire, next.resumed = taken.life, &wire{conn: taken.conn, life: taken.life, saved: true}, true
+		next.life, next.wire, next.resumed = taken.life, newWire(taken.life), true
+		next.wire.conn, next.wire.saved = taken.conn, true
 		next.lasting = taken.lasting
 	} else {
 		l, err := h.life(&spec, s.Life)
 		if err != nil {
 			return err
 		}
-		next.life, next.wire = l, &wire{life: l}
+		next.life, next.wire = l, newWire(l)
 	}
 	if spec.Protocol != nil {
 		next.wire.framing = framings[spec.Protocol.Name()](spec.Limits.WithDefaults())
@@ -343,6 +341,10 @@ func (h *host) life(spec *hostspec.Spec, number uint64) (*life, error) {
 // ended, and forgets the crashes: a supervisor that is stopped begins anew.
 func (h *host) closed() {
 	h.mu.Lock()
+	if h.going { // what is left is the next supervisor's
+		h.mu.Unlock()
+		return
+	}
 	left := h.leave()
 	h.over = true
 	h.mu.Unlock()

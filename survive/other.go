@@ -27,6 +27,7 @@ func newHost(*actors.Ref, machine) *host { return &host{} }
 func (*host) begin(*lifecycle.Host)                         {}
 func (*host) transition(lifecycle.Transition)               {}
 func (*host) changed()                                      {}
+func (*host) letGo() bool                                   { return false }
 func (*host) closed()                                       {}
 func (*host) waiting(context.Context) bool                  { return false }
 func (*host) starting(context.Context, *actors.Start) error { return (Rule{}).Validate(nil) }

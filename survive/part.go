@@ -44,7 +44,7 @@ func (r Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
 	survives := map[string]bool{}
 	for _, g := range t.Groups {
 		for _, h := range g.Hosts {
-			survives[h.Name] = slices.ContainsFunc(supervisor.FeaturesOf(h), func(f supervisor.Feature) bool { _, is := f.(Rule); return is })
+			survives[h.Name] = ruled(supervisor.FeaturesOf(h))
 		}
 	}
 	hosts, err := on.ReadFolder(p.dir)
@@ -64,6 +64,11 @@ func (r Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
 	}
 	first.Wait()
 	return &supervisor.Opened{Added: p.added, Close: p.close}, nil
+}
+
+// ruled reports whether one of the features of a host is a Rule.
+func ruled(features []supervisor.Feature) bool {
+	return slices.ContainsFunc(features, func(f supervisor.Feature) bool { _, is := f.(Rule); return is })
 }
 
 // part is a Part of one tree.

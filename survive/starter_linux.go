@@ -170,6 +170,10 @@ func (s *starter) child(cmd *sandbox.Command) (*sandbox.Child, error) {
 	child := sandbox.NewOutside(cmd, sandbox.Access{
 		PID: r.Command.PID, Started: s.life.Started, Reaper: r.Shim.PID,
 		Signal: func(sig os.Signal) error {
+			if s.wire.going.Load() {
+				s.wire.letGo()
+				return nil
+			}
 			n, ok := sig.(syscall.Signal)
 			if !ok {
 				return fmt.Errorf("signal %v: %w", sig, sandbox.ErrUnsupported)
@@ -177,6 +181,10 @@ func (s *starter) child(cmd *sandbox.Command) (*sandbox.Child, error) {
 			return gone(conn.Signal(n))
 		},
 		Kill: func() error {
+			if s.wire.going.Load() {
+				s.wire.letGo()
+				return nil
+			}
 			if err := conn.Kill(); err != nil && !errors.Is(err, shim.ErrLost) {
 				return err
 			}
@@ -186,6 +194,10 @@ func (s *starter) child(cmd *sandbox.Command) (*sandbox.Child, error) {
 	s.lasting.Bind(child)
 	for _, f := range copies {
 		s.host.ref.Background(f)
+	}
+	s.host.runs(s)
+	if s.wire.framing == nil {
+		s.wire.kept.Store(true)
 	}
 	s.host.ref.Background(func() { s.watch(child) })
 	return child.Child, nil
@@ -239,6 +251,9 @@ func (s *starter) watch(child *sandbox.Outside) {
 		child.End(exitOf(conn.Exit()))
 	case <-conn.Lost():
 		s.lost(child)
+	case <-s.wire.let:
+		s.leave(child)
+		return
 	}
 	select {
 	case <-conn.Gone():

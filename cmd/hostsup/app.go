@@ -108,7 +108,7 @@ and tells what happened.`,
 			cmd.AddCommand(v)
 		}
 	}
-	add(groupRun, a.initVerb(), a.runVerb(), a.validateVerb(), a.planVerb(), a.reloadVerb(), a.addVerb(), a.removeVerb(), a.secretVerb(), a.sandboxVerb(), a.execServerVerb(), a.execVerb())
+	add(groupRun, a.initVerb(), a.runVerb(), a.validateVerb(), a.planVerb(), a.reloadVerb(), a.addVerb(), a.removeVerb(), a.upgradeVerb(), a.secretVerb(), a.sandboxVerb(), a.execServerVerb(), a.execVerb())
 	add(groupHost, a.callVerb(), a.attachVerb(), a.connectVerb(), a.notifyVerb(), a.startVerb(), a.stopVerb(), a.restartVerb(), a.resetVerb(), a.waitVerb(), a.activateVerb(), a.extensionVerb(), a.langVerb(), a.answerVerb())
 	add(groupSee, a.statusVerb(), a.topVerb(), a.eventsVerb(), a.logsVerb(), a.crashesVerb(), a.replayVerb(), a.extensionsVerb(), a.questionsVerb(), a.activityVerb(), a.viewsVerb(), a.scmVerb(), a.fileVerb(), a.testsVerb(), a.inspectVerb(), a.consoleVerb(), a.doctorVerb(), a.conformanceVerb())
 	cmd.AddCommand(a.demoHostVerb(), a.versionVerb(), a.completionVerb(), a.sharedVerb())

@@ -11,7 +11,7 @@ import (
 // TestEveryVerbCompletes holds that the arguments of each verb are completed, or are files
 // or commands, which the shell completes.
 func TestEveryVerbCompletes(t *testing.T) {
-	files := []string{"hostsup add", "hostsup man", "hostsup sandbox run", "hostsup sandbox explain", "hostsup conformance"}
+	files := []string{"hostsup add", "hostsup man", "hostsup sandbox run", "hostsup sandbox explain", "hostsup conformance", "hostsup upgrade"}
 	var look func(cmd *cobra.Command)
 	look = func(cmd *cobra.Command) {
 		for _, sub := range cmd.Commands() {

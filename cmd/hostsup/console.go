@@ -26,17 +26,19 @@ const tokenName = "console.token"
 // console is the control API on a network.
 type console struct {
 	net.Listener
+	raw    net.Listener // without encryption
+	listen string       // as configured
 	access control.Access
 	info   control.Console
 }
 
 // openConsole listens as the file says. It returns nil if there is no console.
-func openConsole(ctx context.Context, file *config.File, stateDir string) (*console, error) {
+func openConsole(ctx context.Context, file *config.File, stateDir string, next successor) (*console, error) {
 	conf := file.Console
 	if conf.Listen == "" {
 		return nil, nil
 	}
-	c := &console{access: control.Access{Names: conf.Names, Origins: conf.Origins, Page: page.Page()}}
+	c := &console{listen: conf.Listen, access: control.Access{Names: conf.Names, Origins: conf.Origins, Page: page.Page()}}
 	encryption, err := consoleTLS(conf.TLS)
 	if err == nil {
 		var made string
@@ -46,11 +48,12 @@ func openConsole(ctx context.Context, file *config.File, stateDir string) (*cons
 		}
 	}
 	if err == nil {
-		c.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.Listen)
+		c.raw, err = next.listenTCP(ctx, conf.Listen)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("supervisor.console: %w", err)
 	}
+	c.Listener = c.raw
 	scheme := "http"
 	if encryption != nil {
 		scheme, c.Listener = "https", tls.NewListener(c.Listener, encryption)

@@ -447,7 +447,7 @@ func TestOutput(t *testing.T) {
 
 // A verb of another version must not exist, not even hidden.
 func TestVerbsOfThisVersion(t *testing.T) {
-	want := "init run validate plan reload add remove secret sandbox exec-server exec call attach connect notify start stop restart reset wait activate extension lang answer status top events logs crashes replay extensions questions activity views scm file tests inspect console doctor conformance demo-host version completion shared-supervisor help"
+	want := "init run validate plan reload add remove upgrade secret sandbox exec-server exec call attach connect notify start stop restart reset wait activate extension lang answer status top events logs crashes replay extensions questions activity views scm file tests inspect console doctor conformance demo-host version completion shared-supervisor help"
 	var got []string
 	for _, c := range newApp(nil, nil, nil).root().Commands() {
 		got = append(got, c.Name())

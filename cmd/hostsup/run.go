@@ -76,6 +76,15 @@ func (a *app) run(opt runOptions) error {
 	if run, err := asInit(); !run {
 		return err
 	}
+	next, err := newSuccessor()
+	if err != nil {
+		return err
+	}
+	return next.fail(a.supervise(opt, next))
+}
+
+// supervise runs a supervisor until it has ended, or another process has taken over.
+func (a *app) supervise(opt runOptions, next successor) error {
 	service, err := systemd.FromEnvironment()
 	if err != nil {
 		return err
@@ -103,18 +112,18 @@ func (a *app) run(opt runOptions) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
-	var l socket
-	if s := service.Socket; s != nil {
-		spec.Socket = s.Addr().String()
-		l = given{s}
-	} else if l, err = control.Listen(spec.Socket); err != nil { // before any host is started
+	l, err := next.controlSocket(&spec, service.Socket) // before any host is started
+	if err != nil {
 		return err
 	}
-	con, err := openConsole(context.Background(), file, spec.StateDir)
+	if err := next.check(spec); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	con, err := openConsole(context.Background(), file, spec.StateDir, next)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	served, err := openServes(context.Background(), file, spec.StateDir)
+	served, err := openServes(context.Background(), file, spec.StateDir, next)
 	if err != nil {
 		return errors.Join(err, l.Close(), con.Close())
 	}
@@ -132,6 +141,9 @@ func (a *app) run(opt runOptions) error {
 		return errors.Join(err, l.Close(), con.Close(), served.Close())
 	}
 	defer closeTraces(tracing)
+	if err := next.takeOver(spec); err != nil {
+		return errors.Join(err, l.Close(), con.Close(), served.Close())
+	}
 	figures := samples.NewStore()
 	keeper := evidence.New(evidence.Options{
 		MaxAge: file.Crashes.MaxAge, MaxSize: file.Crashes.MaxSize, MaxReports: file.Crashes.MaxReports, Samples: evidence.SamplesOf(figures),
@@ -156,7 +168,7 @@ func (a *app) run(opt runOptions) error {
 		path: spec.Config, vars: vars, socket: a.socket, sup: sup, log: log, conf: file.Log, console: file.Console, serves: file.Serves, traces: file.Traces, crashes: file.Crashes,
 		status: supervisor.ConfigStatus{Loaded: loaded}, turn: make(chan struct{}, 1),
 	}
-	if service.Socket != nil {
+	if _, is := l.(given); is {
 		r.loader.given = spec.Socket
 	}
 	if opt.watched {
@@ -165,7 +177,7 @@ func (a *app) run(opt runOptions) error {
 		}
 		r.loader.files, r.loader.watch = others, r.watcher.watch
 	}
-	return r.serve(l, signals)
+	return r.serve(l, signals, next)
 }
 
 // running is a supervisor and its control socket.
@@ -191,12 +203,16 @@ type running struct {
 type socket interface {
 	net.Listener
 	Keep(ctx context.Context, report func(what string, err error))
+	Leave() error // Close that leaves the socket to another process
 }
 
 // given is a socket of the service manager's, who keeps it.
 type given struct{ net.Listener }
 
 func (given) Keep(context.Context, func(string, error)) {}
+
+// Leave is Close: the socket is the manager's.
+func (g given) Leave() error { return g.Close() }
 
 // Close is idempotent: the server closes it, too.
 func (g given) Close() error {
@@ -207,8 +223,9 @@ func (g given) Close() error {
 }
 
 // serve serves the control socket until the supervisor has ended, which signals request.
-func (r *running) serve(l socket, signals <-chan os.Signal) error {
-	opt := control.Options{Version: version.Version(), Logger: r.log.Named("control"), Configuration: r.loader, Samples: r.samples, Evidence: r.evidence, Serves: r.serves.status()}
+func (r *running) serve(l socket, signals <-chan os.Signal, next successor) error {
+	up := &upgrader{run: r, from: l, ask: make(chan *replacement)}
+	opt := control.Options{Version: version.Version(), Logger: r.log.Named("control"), Configuration: r.loader, Upgrader: up, Samples: r.samples, Evidence: r.evidence, Serves: r.serves.status()}
 	if r.console != nil {
 		opt.Console = r.console.info
 	}
@@ -219,10 +236,12 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 	}
 	opt.Metrics = metrics.New(r.sup, figures)
 	srv := control.NewServer(tree, opt)
+	up.srv = srv
 	consoled := serveConsole(srv, r.console)
 	httpDone := r.serves.start(srv, r.sup, r.log.Named("mcp"))
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
+	next.running(l, r.log)
 	var kept sync.WaitGroup
 	keepCtx, keepNoMore := context.WithCancel(context.Background())
 	kept.Go(func() { l.Keep(keepCtx, r.restored) })
@@ -237,7 +256,7 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 	}
 	if r.watcher != nil {
 		kept.Go(func() {
-			r.watcher.run(keepCtx, r.reload, func(err error) { r.log.Warn("watching the configuration", "error", err) })
+			r.watcher.run(keepCtx, func() { r.reload(keepCtx) }, func(err error) { r.log.Warn("watching the configuration", "error", err) })
 		})
 	}
 	hup := make(chan struct{}, 1) // full: one that has not begun sees whatever the file says by then
@@ -245,7 +264,7 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 		for {
 			select {
 			case <-hup:
-				r.reload()
+				r.reload(keepCtx)
 			case <-keepCtx.Done():
 				return
 			}
@@ -263,6 +282,8 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 		go func() { _ = r.sup.Stop(stopCtx) }() // it ends with the supervisor
 	}
 	var serveErr error
+	var by *replacement  // takes over
+	var passOn os.Signal // for the process that takes over
 	for done := false; !done; {
 		select {
 		case err := <-ready:
@@ -276,6 +297,8 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 			debug.FreeOSMemory()
 		case sig := <-signals:
 			switch {
+			case by != nil:
+				passOn = sig
 			case sig == syscall.SIGHUP && stopping: // there is nothing left to change
 			case sig == syscall.SIGHUP:
 				select {
@@ -289,6 +312,14 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 				r.log.Warn("killing all hosts at once", "signal", sig.String())
 				kill()
 			}
+		case to := <-up.ask:
+			if stopping {
+				to.done <- errStopping
+				break
+			}
+			by, stopping = to, true
+			by.let(r)
+			go func() { _ = r.sup.Stop(stopCtx) }() // it ends with the supervisor
 		case serveErr = <-served:
 			served = nil
 			serveErr = fmt.Errorf("the control socket failed: %w", serveErr)
@@ -303,11 +334,24 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 	keepNoMore()
 	kept.Wait()
 	r.serves.end() // before their connections: what is open is answered
+	var codeErr error
+	if by != nil {
+		if serveErr = up.handOver(by); serveErr == nil {
+			if passOn != nil {
+				_ = by.next.Signal(passOn) // it may have ended
+			}
+			_ = errors.Join(l.Leave(), r.console.Close(), r.serves.Close()) // the other process listens
+			codeErr = up.follow(by, signals)
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
 	closeErr := errors.Join(srv.Close(ctx), l.Close(), <-consoled, <-httpDone)
 	if served != nil {
 		closeErr = errors.Join(closeErr, <-served)
+	}
+	if by != nil && serveErr == nil {
+		return codeErr
 	}
 	left := r.sup.Stop(context.Background()) // the tree has ended: Stop only returns what did not end with it
 	switch {
@@ -319,10 +363,10 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 	return errors.Join(serveErr, closeErr, left)
 }
 
-// reload loads the configuration again. Its outcome is in the log.
-func (r *running) reload() {
+// reload loads the configuration again, unless ctx ends before its turn. Its outcome is in the log.
+func (r *running) reload(ctx context.Context) {
 	r.tell(r.service.Reloading)
-	_, _ = r.loader.Reload(context.Background())
+	_, _ = r.loader.Reload(ctx)
 	r.tell(func() error { return r.service.Ready(strings.TrimPrefix(r.readyLine(), "hostsup: ")) })
 }
 

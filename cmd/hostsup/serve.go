@@ -21,6 +21,7 @@ import (
 // mcpServe is a serve block: hosts over HTTP.
 type mcpServe struct {
 	net.Listener
+	raw    net.Listener // without encryption
 	conf   config.Serve
 	access control.Access
 	url    string
@@ -32,10 +33,10 @@ type mcpServe struct {
 type serves []*mcpServe
 
 // openServes listens as the file says.
-func openServes(ctx context.Context, file *config.File, stateDir string) (serves, error) {
+func openServes(ctx context.Context, file *config.File, stateDir string, next successor) (serves, error) {
 	var out serves
 	for _, conf := range file.Serves {
-		s, err := openServe(ctx, file, conf, stateDir)
+		s, err := openServe(ctx, file, conf, stateDir, next)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("serve %q: %w", conf.Name, err), out.Close())
 		}
@@ -44,7 +45,7 @@ func openServes(ctx context.Context, file *config.File, stateDir string) (serves
 	return out, nil
 }
 
-func openServe(ctx context.Context, file *config.File, conf config.Serve, stateDir string) (*mcpServe, error) {
+func openServe(ctx context.Context, file *config.File, conf config.Serve, stateDir string, next successor) (*mcpServe, error) {
 	s := &mcpServe{conf: conf, access: control.Access{
 		Names: conf.Names, Origins: conf.Origins, Open: conf.Unauthenticated, Setting: fmt.Sprintf("serve %q", conf.Name),
 		// A session has the stream of GET and its calls.
@@ -56,11 +57,12 @@ func openServe(ctx context.Context, file *config.File, conf config.Serve, stateD
 		s.access.Tokens, s.token, err = takeTokens(ctx, file, conf.Tokens, stateDir, "serve-"+conf.Name+".token")
 	}
 	if err == nil {
-		s.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.Listen)
+		s.raw, err = next.listenTCP(ctx, conf.Listen)
 	}
 	if err != nil {
 		return nil, err
 	}
+	s.Listener = s.raw
 	scheme := "http"
 	if encryption != nil {
 		scheme, s.Listener = "https", tls.NewListener(s.Listener, encryption)

@@ -88,6 +88,24 @@ func (s *Service) Reloading() error {
 // Stopping tells that the program is about to end.
 func (s *Service) Stopping() error { return s.tell("STOPPING=1") }
 
+// Managed reports whether a service manager has started this program.
+func (s *Service) Managed() bool { return s.manager != nil }
+
+// Environ returns the variables by which a process that takes over from this one is told of the manager.
+func (s *Service) Environ() []string {
+	if s.manager == nil {
+		return nil
+	}
+	out := []string{notifySocket + "=" + s.manager.Name}
+	if s.watchdog > 0 {
+		out = append(out, "WATCHDOG_USEC="+strconv.FormatInt(s.watchdog.Microseconds(), 10))
+	}
+	return out
+}
+
+// MainPID tells that another process is the main one of the unit from now on.
+func (s *Service) MainPID(pid int) error { return s.tell("MAINPID=" + strconv.Itoa(pid)) }
+
 // Watch gives the manager signs of life until ctx ends, as long as alive returns nil.
 // alive has until its context ends, which is before the next sign of life is due.
 func (s *Service) Watch(ctx context.Context, alive func(context.Context) error) error {

@@ -62,6 +62,7 @@ func TestTold(t *testing.T) {
 		{func() error { return s.Ready("2 of 2\nhosts") }, "READY=1\nSTATUS=2 of 2 hosts"},
 		{s.Reloading, "RELOADING=1\nMONOTONIC_USEC="},
 		{s.Stopping, "STOPPING=1"},
+		{func() error { return s.MainPID(42) }, "MAINPID=42"},
 	} {
 		if err := row.tell(); err != nil {
 			t.Fatal(err)
@@ -80,8 +81,8 @@ func TestNoManager(t *testing.T) {
 	t.Setenv(notifySocket, "")
 	t.Setenv("WATCHDOG_USEC", "1000000")
 	s := from(t)
-	if s.Socket != nil {
-		t.Error("a socket from nowhere")
+	if s.Socket != nil || s.Managed() || s.Environ() != nil {
+		t.Error("a manager or a socket from nowhere")
 	}
 	if err := errors.Join(s.Ready("up"), s.Reloading(), s.Stopping(), s.Watch(t.Context(), nil)); err != nil {
 		t.Error(err)
