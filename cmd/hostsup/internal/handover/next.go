@@ -22,7 +22,7 @@ var ErrNotTaken = errors.New("the other process does not take over")
 // The bounds on how long the other process may take.
 const (
 	helloWait   = 10 * time.Second
-	takenWait   = 2 * time.Second  // no connection is accepted meanwhile
+	takenWait   = 10 * time.Second // connections wait to be accepted meanwhile
 	readyWait   = 60 * time.Second // commands that find secrets may run
 	runningWait = 30 * time.Second
 )
