@@ -18,6 +18,7 @@ type history struct {
 // survivor is a process that a supervisor has left.
 type survivor struct {
 	life, pid int
+	greeted   bool // it had shaken hands
 	must      bool // it is to be taken back, or its end is to be reported
 	era       int  // of the supervisor that has taken it back; 0: it is not taken back
 }
@@ -56,7 +57,7 @@ func (c *checker) killed() {
 		}
 		if was := c.survivors[host]; was == nil || was.life != s.life || was.era > 0 {
 			c.survivors[host] = &survivor{
-				life: s.life, pid: s.pid,
+				life: s.life, pid: s.pid, greeted: !s.greeted.IsZero(),
 				must: !c.gated[host] && !s.over && !s.disturbed && !s.greeted.IsZero() && now.Sub(s.greeted) > c.slack && !c.meddled[host].After(now.Add(-c.slack)),
 			}
 		}
@@ -98,7 +99,10 @@ func (c *checker) reopened(supervisor int, host string, life int) {
 	s.era = supervisor
 	p := c.latest[host]
 	c.note("%s: life %d, process %d, is taken back", host, life, s.pid)
-	p.greeted, p.left = time.Now(), false
+	p.left = false
+	if s.greeted { // else it cannot go on
+		p.greeted = time.Now()
+	}
 	if p.frozen {
 		c.spells = append(c.spells, spell{host: host, life: life, from: time.Now()})
 	}
@@ -118,7 +122,7 @@ func (c *checker) endsSurvivor(host string, life int) {
 		}
 		return
 	}
-	calm := !p.disturbed && !p.frozen && p.thawed.IsZero() && !p.greeted.IsZero() && time.Since(c.meddled[host]) > takenWithin+c.slack
+	calm := !p.disturbed && !p.frozen && p.thawed.IsZero() && !p.greeted.IsZero() && time.Since(p.greeted) > c.slack && time.Since(c.meddled[host]) > takenWithin+c.slack
 	if calm && !c.gated[host] {
 		c.fail("%s: process %d of life %d has done nothing wrong, and is ended", host, p.pid, life)
 	}
