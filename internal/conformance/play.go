@@ -175,10 +175,19 @@ func (p *play) write(b []byte, what string) {
 }
 
 // send sends one message.
-func (p *play) send(elements ...any) {
-	b := pack(elements...)
-	p.note(elements)
-	p.write(b, showSized(elements, len(b)))
+func (p *play) send(elements ...any) { p.together(elements) }
+
+// together sends messages in one write. What must directly follow a message is sent with
+// it, because a host on a busy machine may have acted on the first one otherwise.
+func (p *play) together(messages ...[]any) {
+	var all []byte
+	var texts []string
+	for _, m := range messages {
+		b := pack(m...)
+		p.note(m)
+		all, texts = append(all, b...), append(texts, showSized(m, len(b)))
+	}
+	p.write(all, strings.Join(texts, " "))
 }
 
 // body sends one frame with these bytes.

@@ -96,11 +96,13 @@ var cancelRules = []Rule{
 
 // stream opens a stream with credit; 0: without.
 func (p *play) stream(n int, wait bool, credit uint32) uint64 {
-	id := p.request(count, map[string]any{"n": n, "wait": wait})
-	if credit > 0 {
-		p.send(codec.Credit, id, credit)
+	params := map[string]any{"n": n, "wait": wait}
+	if credit == 0 {
+		return p.request(count, params)
 	}
-	return id
+	p.last++
+	p.together([]any{codec.Request, p.last, count, params}, []any{codec.Credit, p.last, credit})
+	return uint64(p.last)
 }
 
 // items waits for items first to last-1 of a stream that counts.
