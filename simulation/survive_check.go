@@ -3,6 +3,7 @@ package simulation
 import (
 	"time"
 
+	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -185,5 +186,6 @@ func (h *past) begins(began, killed time.Time, survives bool, slack time.Duratio
 	} else if killed.Sub(h.changed) < slack {
 		h.vague = true // what has just happened may not be written
 	}
-	h.state, h.since, h.resumed = "", began, lives(h.state)
+	// A life that was being stopped may be taken back as well.
+	h.state, h.since, h.resumed = "", began, lives(h.state) || h.state == lifecycle.Stopping
 }
