@@ -75,7 +75,7 @@ var mutants = []mutant{
 	}
 	if n := h.next`},
 	{"spell", "survive/host_linux.go", `p.Life, p.Spawned = last.Life-1, last.Started`, `p.Life, p.Spawned = last.Life-1, map[bool]time.Time{false: last.Started}[mutant("spell")]`},
-	{"unasked", "survive/host_linux.go", `	case spec.Protocol != nil && !l.Open:`, `	case spec.Protocol != nil && (!l.Open || mutant("unasked") && len(l.Opening) > 0):`},
+	{"unasked", "survive/files.go", `	case spec.Protocol != nil && !l.Open:`, `	case spec.Protocol != nil && (!l.Open || mutant("unasked") && len(l.Opening) > 0):`},
 	// Of hosts that programs share.
 	{"renewed", "attach/documents.go", `"version": d.version, "text": d.text,
 	}})
