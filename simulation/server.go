@@ -102,12 +102,12 @@ func (p *process) serve() {
 
 // say writes a message.
 func (s *server) say(m *codec.Message) {
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
 	b, err := s.session.Append(nil, m)
 	if err != nil {
 		panic(err)
 	}
-	s.writing <- struct{}{}
-	defer func() { <-s.writing }()
 	_, _ = s.p.conn.Write(b) // the supervisor may have closed it
 }
 

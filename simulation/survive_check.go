@@ -117,13 +117,17 @@ func (c *checker) endsSurvivor(host string, life int) {
 	if !c.stopAt.IsZero() || p == nil || p.life != life || p.over {
 		return
 	}
-	if s := c.survivors[host]; s != nil && s.life == life && s.era == 0 {
+	s := c.survivors[host]
+	taken := s != nil && s.life == life
+	if taken && s.era == 0 {
 		if s.must {
 			c.fail("%s: process %d of life %d has outlived its supervisor, and is ended by the next one", host, s.pid, life)
 		}
 		return
 	}
-	calm := !p.disturbed && !p.frozen && p.thawed.IsZero() && !p.greeted.IsZero() && time.Since(p.greeted) > c.slack && time.Since(c.meddled[host]) > takenWithin+c.slack
+	// Its end may have been decided before it had shaken hands.
+	late := !taken && time.Since(p.greeted) <= c.slack
+	calm := !p.disturbed && !p.frozen && p.thawed.IsZero() && !p.greeted.IsZero() && !late && time.Since(c.meddled[host]) > takenWithin+c.slack
 	if calm && !c.gated[host] {
 		c.fail("%s: process %d of life %d has done nothing wrong, and is ended", host, p.pid, life)
 	}
