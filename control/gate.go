@@ -16,7 +16,7 @@ type gate struct {
 	handler http.Handler  // of requests from then on; nil: the server itself
 	passed  bool          // another supervisor has taken over
 	active  int           // requests that Drained waits for
-	idle    chan struct{} // closed when there are none; nil: no caller waits
+	idle    chan struct{} // closed when no request runs; nil: no caller waits
 	late    bool          // the time of Drained was over before requests had ended
 }
 
@@ -118,7 +118,7 @@ func (g *gate) cutOff(e *Error) *Error {
 func (s *Server) Release() { s.gate.open(nil, false) }
 
 // Pass hands the requests that wait, and later ones of the same connections, to the supervisor that now listens at
-// the control socket. Callers on a network, whom that does not know by their tokens, are told to connect again: they
+// the control socket. Callers on a network have tokens that it does not know, and are told to connect again: they
 // get an error of class [Closed].
 func (s *Server) Pass(socket string) {
 	forward := &httputil.ReverseProxy{

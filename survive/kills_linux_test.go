@@ -17,6 +17,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/supervisor"
 )
 
 // marked returns the processes that have a variable in their environment, those of shims excepted: a shim
@@ -40,6 +41,23 @@ func marked(t *testing.T, variable string) (pids []int) {
 	return pids
 }
 
+// settled returns the last supervisor of a plan, once each of its three hosts runs, and runs once.
+func settled(t *testing.T, p *plan, mark string) *supervisor.Supervisor {
+	t.Helper()
+	p.Run = "exec sleep 1000"
+	sup := next(t, p)
+	if err := sup.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range sup.Hosts() {
+		if err := host.Wait(t.Context(), lifecycle.Running); err != nil {
+			t.Error(err)
+		}
+	}
+	poll.Until(t, 20*time.Second, "each host runs once", func() bool { return len(marked(t, mark)) == 3 })
+	return sup
+}
+
 // TestKilledAtRandom kills supervisors at random moments of the starts of their hosts, which end by themselves as
 // well. The last supervisor has each host once.
 func TestKilledAtRandom(t *testing.T) {
@@ -59,17 +77,7 @@ func TestKilledAtRandom(t *testing.T) {
 			t.Fatalf("%d processes, expected up to 4", n)
 		}
 	}
-	p.Run = "exec sleep 1000"
-	sup := next(t, p)
-	if err := sup.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, host := range sup.Hosts() {
-		if err := host.Wait(t.Context(), lifecycle.Running); err != nil {
-			t.Error(err)
-		}
-	}
-	poll.Until(t, 20*time.Second, "each host runs once", func() bool { return len(marked(t, mark)) == 3 })
+	sup := settled(t, p, mark)
 	for _, name := range p.Demo {
 		if pid := pidOf(t, host(t, sup, name)); !runs(pid) {
 			t.Errorf("%s: process %d does not run", name, pid)
@@ -120,17 +128,7 @@ func TestLimitedAreKilledAtRandom(t *testing.T) {
 			t.Fatalf("%d processes, expected up to 4", n)
 		}
 	}
-	p.Run = "exec sleep 1000"
-	sup := next(t, p)
-	if err := sup.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, host := range sup.Hosts() {
-		if err := host.Wait(t.Context(), lifecycle.Running); err != nil {
-			t.Error(err)
-		}
-	}
-	poll.Until(t, 20*time.Second, "each host runs once", func() bool { return len(marked(t, mark)) == 3 })
+	sup := settled(t, p, mark)
 	for _, host := range sup.Hosts() {
 		s := host.Status()
 		if memory, tasks := inForce(t, cgroupsOf(t, p.State, s.Name, int(s.Life)), *s.PID); memory != strconv.Itoa(256<<20) || tasks != "100" {

@@ -20,8 +20,8 @@ func (h *host) runs(s *starter) {
 	h.current = s
 }
 
-// letGo has the process that runs go on when the tree is stopped. It returns false if there is none that
-// another supervisor can go on with.
+// letGo has the process that runs go on when the tree is stopped. It returns false if another
+// supervisor cannot go on with it.
 func (h *host) letGo() bool {
 	state := h.ref.Peek().State
 	h.mu.Lock()
