@@ -84,10 +84,7 @@ func (d *goDoor) ask(s scenarioStep) (string, error) {
 	case lang.FeatureSelections:
 		q.Positions = []lang.Position{q.Position}
 	}
-	raw, err := json.Marshal(struct {
-		lang.Query
-		Wait int `json:"waitSeconds,omitempty"`
-	}{q, s.problemWait()})
+	raw, err := json.Marshal(q)
 	if err != nil {
 		return "", err
 	}
@@ -96,15 +93,6 @@ func (d *goDoor) ask(s scenarioStep) (string, error) {
 	}
 	lines, err := lang.Lines(s.Feature, file, raw)
 	return strings.Join(lines, "\n"), err
-}
-
-// problemWait returns how many seconds an extension may take to find the first problem, after
-// which an answer comes at once; 0: as long as it may by default, if it is to find no problem.
-func (s scenarioStep) problemWait() int {
-	if s.Feature != lang.FeatureDiagnostics || len(s.Want) == 0 {
-		return 0
-	}
-	return 60
 }
 
 // verbDoor is the program, as a user runs it.
@@ -130,11 +118,7 @@ func (d *verbDoor) ask(s scenarioStep) (string, error) {
 			file, line, column := d.sc.place(s)
 			at = fmt.Sprintf("%s:%d:%d", file, line, column)
 		}
-		args = append(args, "lang", "--host", "code", "--kind", s.Kind)
-		if n := s.problemWait(); n > 0 {
-			args = append(args, "--wait", fmt.Sprintf("%ds", n))
-		}
-		args = append(args, "--", string(s.Feature), at)
+		args = append(args, "lang", "--host", "code", "--kind", s.Kind, "--", string(s.Feature), at)
 		if s.Feature == lang.FeatureRename {
 			args = append(args, s.Text)
 		}
@@ -196,9 +180,6 @@ func (d *mcpDoor) ask(s scenarioStep) (string, error) {
 		}
 		if s.Feature != lang.FeatureFormat && s.Feature != lang.FeatureRename && s.Feature != lang.FeatureHover {
 			in["limit"] = 10000
-		}
-		if n := s.problemWait(); n > 0 {
-			in["waitSeconds"] = n
 		}
 	}
 	out, err := d.c.CallTool(ctx(d.sc.t), &sdk.CallToolParams{Name: tool, Arguments: in})

@@ -7,9 +7,11 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/internal/poll"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/link/linktest"
 )
@@ -42,9 +44,18 @@ func TestPeerThatReadsNoMore(t *testing.T) {
 	c.Open(linktest.Shaken(codec.CapAll))
 	defer c.Close()
 	c.Post(&codec.Message{Kind: codec.Notification, Method: "unread"})
+	poll.Until(t, time.Minute, "the message is written", func() bool {
+		n, err := sys.Queued(theirIn.Fd())
+		return err == nil && n > 0
+	})
 	theirIn.Close()
-	if err := <-o.broke; !errors.Is(err, syscall.EPIPE) {
-		t.Error(err)
+	select {
+	case err := <-o.broke:
+		if !errors.Is(err, syscall.EPIPE) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it is not found out")
 	}
 	if !c.IsBroken() {
 		t.Error("it still writes")
